@@ -1,0 +1,1 @@
+"""Sea trials for AI agents."""

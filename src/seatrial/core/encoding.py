@@ -1,0 +1,165 @@
+"""Any value an agent can produce, as strict JSON, once and the same way everywhere.
+
+`to_json` turns a Python value into one made of None, bool, int, float, str, list and dict with text keys. What JSON
+lacks becomes a mapping `{"$type": kind, "value": text}`; `from_json` turns the kinds that can be read back into
+Python values. Text with lone surrogates stays text: `dumps` writes it as JSON escapes, which read back equal.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import datetime
+import decimal
+import enum
+import hashlib
+import json
+import math
+import re
+from collections.abc import Mapping, Set
+from typing import Any
+
+__all__ = ["digest", "dumps", "from_json", "to_json"]
+
+Json = Any
+_ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
+_DEEPEST = 100
+
+
+def to_json(value: object) -> Json:
+    """`value` as JSON data: a copy that later changes to `value` do not touch. Never raises."""
+    kind = type(value)
+    if value is None or kind is str or kind is bool or kind is int:
+        return value
+    return _encode(value, ())
+
+
+def _marked(kind: str, text: str) -> Json:
+    return {"$type": kind, "value": text}
+
+
+def _encode(value: Any, above: tuple[int, ...]) -> Json:
+    if value is None or (isinstance(value, (bool, str, int)) and not isinstance(value, enum.Enum)):
+        return _plain_scalar(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else _marked("float", _float_text(value))
+    if id(value) in above:
+        return _marked("cycle", _type_name(value))
+    if len(above) > _DEEPEST:
+        return _marked("object", f"{_type_name(value)} (nested deeper than {_DEEPEST})")
+    try:
+        return _encode_structure(value, (*above, id(value)))
+    except Exception as error:  # a hostile __iter__, __repr__ or property must not end a trial
+        return _marked("object", f"{_type_name(value)} ({type(error).__name__} while reading it)")
+
+
+def _plain_scalar(value: Any) -> Json:
+    if isinstance(value, bool) or value is None:
+        return value
+    return str.__str__(value) if isinstance(value, str) else int(value)
+
+
+def _float_text(value: float) -> str:
+    return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
+
+
+def _encode_structure(value: Any, above: tuple[int, ...]) -> Json:
+    if isinstance(value, Mapping):
+        return _encode_mapping(value, above)
+    if isinstance(value, (list, tuple)):
+        return [_encode(item, above) for item in value]
+    if isinstance(value, Set):
+        items = sorted(dumps(_encode(item, above)) for item in value)
+        return {"$type": "set", "value": "[" + ",".join(items) + "]"}
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return _marked("bytes", base64.b64encode(bytes(value)).decode("ascii"))
+    if isinstance(value, decimal.Decimal):
+        return _marked("decimal", str(value))
+    if isinstance(value, (datetime.datetime, datetime.date, datetime.time)):
+        return _marked("datetime", value.isoformat())
+    if isinstance(value, enum.Enum):
+        return _encode(value.value, above)
+    return _encode_object(value, above)
+
+
+def _encode_mapping(value: Mapping[Any, Any], above: tuple[int, ...]) -> Json:
+    encoded = {_key(key): _encode(item, above) for key, item in value.items()}
+    if set(encoded) == {"$type", "value"} and isinstance(encoded["$type"], str):
+        return _marked("mapping", dumps([[key, item] for key, item in encoded.items()]))
+    return encoded
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, str) and not isinstance(key, enum.Enum):
+        return str.__str__(key)
+    encoded = _encode(key, ())
+    return encoded if isinstance(encoded, str) else dumps(encoded)
+
+
+def _encode_object(value: Any, above: tuple[int, ...]) -> Json:
+    if isinstance(value, BaseException):
+        return _marked("object", f"{_type_name(value)}: {value}")
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return _marked("dataclass", f"{_type_name(value)} " + dumps(_encode(fields, above)))
+    dump = getattr(value, "model_dump", None)  # pydantic, and what imitates it
+    if callable(dump) and not isinstance(value, type):
+        return _encode(dump(), above)
+    item = getattr(value, "item", None)  # numpy scalars
+    if callable(item) and getattr(value, "shape", None) == ():
+        return _encode(item(), above)
+    tolist = getattr(value, "tolist", None)  # numpy arrays
+    if callable(tolist):
+        return _encode(tolist(), above)
+    return _marked("object", _ADDRESS.sub("", f"{_type_name(value)}: {value!r}"))
+
+
+def _type_name(value: object) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
+
+
+def from_json(value: Json) -> Any:
+    """The Python value behind `to_json`'s result, for the kinds that can be read back; others stay marked."""
+    if isinstance(value, list):
+        return [from_json(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if set(value) == {"$type", "value"} and isinstance(value["$type"], str) and isinstance(value["value"], str):
+        reader = _READERS.get(value["$type"])
+        return value if reader is None else reader(value["value"])
+    return {key: from_json(item) for key, item in value.items()}
+
+
+_READERS: dict[str, Any] = {
+    "float": float,
+    "decimal": decimal.Decimal,
+    "bytes": base64.b64decode,
+    "mapping": lambda text: {key: from_json(item) for key, item in json.loads(text)},
+}
+
+
+def dumps(value: Json, *, indent: int | None = None, sort_keys: bool = False) -> str:
+    """Strict JSON text of JSON data, encodable as UTF-8 whatever the text in it."""
+    separators = (",", ":") if indent is None else (",", ": ")
+    text = json.dumps(
+        value, ensure_ascii=False, allow_nan=False, indent=indent, separators=separators, sort_keys=sort_keys
+    )
+    if _encodable(text):
+        return text
+    return json.dumps(
+        value, ensure_ascii=True, allow_nan=False, indent=indent, separators=separators, sort_keys=sort_keys
+    )
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def digest(value: Json) -> str:
+    """`sha256:<64 hex digits>` of JSON data, whatever the order of its keys."""
+    text = dumps(value, sort_keys=True)
+    return "sha256:" + hashlib.sha256(text.encode("utf-8")).hexdigest()

@@ -1,0 +1,94 @@
+"""The project's own settings: `seatrial.yaml`, normalised."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from seatrial.core.case import Retries
+from seatrial.core.frozen import Frozen
+from seatrial.core.usage import Price
+
+__all__ = ["AgentSpec", "HistorySpec", "JudgeSpec", "Project", "RunOptions", "SuiteSpec"]
+
+
+class AgentSpec(Frozen):
+    """Which agent, and how to talk to it."""
+
+    target: str | None = None
+    """`module:object` or a URL."""
+    command: tuple[str, ...] | None = None
+    kind: str | None = None
+    """Adapter name; None = found out from the target."""
+    input: Any = None
+    """How the case's input becomes the agent's (adapter by adapter)."""
+    output: Any = None
+    config: dict[str, Any] = Field(default_factory=dict)
+    """Reaches the factory."""
+    deterministic: bool = False
+    independent_trials: bool = True
+    tools: Literal["stand_in", "real"] = "stand_in"
+
+
+class SuiteSpec(Frozen):
+    """Settings of one suite besides the defaults that it gives its cases."""
+
+    gate: bool = True
+    """False: reported only."""
+    defaults: dict[str, Any] = Field(default_factory=dict)
+    """Case keys, as written in the suite's entry."""
+
+
+class JudgeSpec(Frozen):
+    """The model behind judges."""
+
+    model: str
+    base_url: str | None = None
+
+
+class HistorySpec(Frozen):
+    """Where past runs are indexed."""
+
+    url: str = "sqlite:///.seatrial/history.db"
+    max_age_days: int = Field(default=90, ge=1)
+
+
+class Project(Frozen):
+    """`seatrial.yaml` after variables, `--set` and defaults."""
+
+    version: Literal[1] = 1
+    agent: AgentSpec | None = None
+    builds: dict[str, AgentSpec] = Field(default_factory=dict)
+    build_id: str = "dev"
+    defaults: dict[str, Any] = Field(default_factory=dict)
+    suites: dict[str, SuiteSpec] = Field(default_factory=dict)
+    judge: JudgeSpec | None = None
+    prices: dict[str, Price] = Field(default_factory=dict)
+    history: HistorySpec = HistorySpec()
+    redact: tuple[str, ...] = ()
+    hidden_cases: str | None = None
+    concurrency: int = Field(default=10, ge=1, strict=True)
+    isolation: Literal["thread", "process"] = "thread"
+    retries: Retries = Retries()
+    model_proxy: dict[str, Any] = Field(default_factory=dict)
+    root: str = Field(default="", exclude=True)
+    """Absolute folder of the project."""
+    secrets: dict[str, str] = Field(default_factory=dict, exclude=True, repr=False)
+    """Values to mask, by the name of the variable they came from."""
+
+    def gates(self, suite: str) -> bool:
+        """Whether cases of this suite decide exit codes and gates."""
+        return self.suites.get(suite, SuiteSpec()).gate
+
+
+class RunOptions(Frozen):
+    """What a run is asked to do, from the command line or Python; None = as the case or project says."""
+
+    trials: int | None = Field(default=None, ge=1)
+    concurrency: int | None = Field(default=None, ge=1)
+    timeout_s: float | None = Field(default=None, gt=0)
+    seed: int | None = None
+    tools: Literal["stand_in", "real"] | None = None
+    debug: bool = False
+    """One trial, nothing captured, post-mortem debugger on an exception."""

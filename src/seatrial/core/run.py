@@ -1,0 +1,54 @@
+"""What a run says of itself: `run.json`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from pydantic import Field
+
+from seatrial.core.frozen import Frozen
+
+__all__ = ["RunInfo", "RunStatus"]
+
+
+class RunStatus(StrEnum):
+    """Where a run stands."""
+
+    RUNNING = "running"
+    FINISHED = "finished"
+    INTERRUPTED = "interrupted"
+    OUT_OF_BUDGET = "out_of_budget"
+
+
+class RunInfo(Frozen):
+    """One run: what was run, with what, when. Times are UTC, ISO 8601 with Z."""
+
+    version: int = 1
+    run_id: str
+    status: RunStatus = RunStatus.RUNNING
+    build_id: str = "dev"
+    agent: dict[str, Any] = Field(default_factory=dict)
+    """The agent's spec as written, masked."""
+    agent_kind: str = ""
+    observes: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    trials_planned: int = 0
+    cases: dict[str, str] = Field(default_factory=dict)
+    """Digest of every selected case by id."""
+    trials: dict[str, int] = Field(default_factory=dict)
+    """Trials planned per case id."""
+    gating: dict[str, bool] = Field(default_factory=dict)
+    """Per suite whether it decides exit codes."""
+    fixtures: dict[str, str] = Field(default_factory=dict)
+    """Digest of every fixture by name."""
+    policies: dict[str, str] = Field(default_factory=dict)
+    options: dict[str, Any] = Field(default_factory=dict)
+    prices: dict[str, Any] = Field(default_factory=dict)
+    seed: int = 0
+    versions: dict[str, str] = Field(default_factory=dict)
+    """Of Python, Seatrial and the agent's framework."""
+    git_commit: str | None = None
+    command: tuple[str, ...] = ()
+    started: str = ""
+    ended: str | None = None

@@ -1,0 +1,133 @@
+"""The record of one trial: a line of `trials.jsonl`, from which every figure is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Any
+
+from pydantic import Field
+
+from seatrial.core.frozen import Frozen
+from seatrial.core.grade import Grade, GraderFailure, Verdict
+from seatrial.core.trace import AgentError, StopReason
+
+__all__ = ["InvalidReason", "Tokens", "TrialKey", "TrialRecord", "TrialStatus", "status_of"]
+
+
+class TrialStatus(StrEnum):
+    """What one trial is worth as evidence."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    UNGRADED = "ungraded"
+    """Nothing required applied."""
+    INVALID = "invalid"
+    """Something needed is missing through no fault of the agent; see InvalidReason."""
+
+
+class InvalidReason(StrEnum):
+    """Whose fault it is that a trial says nothing about the agent."""
+
+    FIXTURE = "fixture"
+    HARNESS = "harness"
+    GRADER = "grader"
+    JUDGE = "judge"
+    UNOBSERVED = "unobserved"
+
+
+class TrialKey(Frozen):
+    """Which trial: the case and its 1-based trial number."""
+
+    case_id: str
+    trial_index: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.case_id}#{self.trial_index}"
+
+
+class Tokens(Frozen):
+    """Sums over the model calls of a trial. None: at least one call did not say."""
+
+    input: int | None = None
+    output: int | None = None
+    cached: int | None = None
+    cache_write: int | None = None
+    reasoning: int | None = None
+
+
+class TrialRecord(Frozen):
+    """One finished attempt at one case."""
+
+    run_id: str = ""
+    case_id: str
+    suite: str = ""
+    trial_index: int = 1
+    attempt: int = 1
+    """From 1; with retries the last attempt of a trial counts."""
+    status: TrialStatus
+    invalid_reason: InvalidReason | None = None
+    detail: str = ""
+    """One line: why it failed or is invalid. Empty when it passed."""
+    stop_reason: StopReason
+    error: AgentError | None = None
+    grades: tuple[Grade, ...] = ()
+    grader_failures: tuple[GraderFailure, ...] = ()
+    output: Any = None
+    """Final output as JSON data, possibly cut: see `output_file`."""
+    output_file: str | None = None
+    """Where the whole output stands, relative to the run folder, when it was too large for a record."""
+    outcome: dict[str, Any] | None = None
+    """What was observed of the environment afterwards; None: nothing was."""
+    steps: int | None = None
+    steps_are_tool_calls: bool = False
+    tools: dict[str, int] = Field(default_factory=dict)
+    """Calls per tool name."""
+    handoffs: tuple[tuple[str, str], ...] = ()
+    """(source, target) in order."""
+    models: tuple[str, ...] = ()
+    tokens: Tokens = Tokens()
+    cost_usd: float | None = None
+    """None = unknown, never free."""
+    latency_ms: float | None = None
+    """The agent's own time: turns only, without reset, grading and waiting."""
+    seed: int | None = None
+    case_digest: str = ""
+    observes: tuple[str, ...] = ()
+    trace_at: int | None = None
+    """Byte offset of this trial's line in `traces.jsonl`."""
+    started: str | None = None
+    """UTC, ISO 8601 with Z."""
+    previous: str | None = None
+    """sha256 of the line before: a chain over the file."""
+
+    @property
+    def key(self) -> TrialKey:
+        return TrialKey(case_id=self.case_id, trial_index=self.trial_index)
+
+    @property
+    def valid(self) -> bool:
+        """Whether it counts in rates: passed or failed."""
+        return self.status in (TrialStatus.PASSED, TrialStatus.FAILED)
+
+    def grade(self, name: str) -> Grade | None:
+        """The grade called `name`, or None when that grader gave none."""
+        return next((grade for grade in self.grades if grade.name == name), None)
+
+
+def status_of(
+    grades: Sequence[Grade], failures: Sequence[GraderFailure], stop_reason: StopReason
+) -> tuple[TrialStatus, InvalidReason | None]:
+    """The status of a trial whose fixture and harness worked.
+
+    Failed if a required grade failed or the agent did not end by answering; else invalid if a required grader
+    broke or abstained; else ungraded if no required grader applied; else passed.
+    """
+    required = [grade for grade in grades if grade.required]
+    if stop_reason is not StopReason.ANSWERED or any(grade.verdict is Verdict.FAIL for grade in required):
+        return TrialStatus.FAILED, None
+    if any(failure.required for failure in failures):
+        return TrialStatus.INVALID, InvalidReason.GRADER
+    if any(grade.verdict is Verdict.ABSTAIN for grade in required):
+        return TrialStatus.INVALID, InvalidReason.UNOBSERVED
+    return (TrialStatus.PASSED, None) if required else (TrialStatus.UNGRADED, None)

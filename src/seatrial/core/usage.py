@@ -1,0 +1,75 @@
+"""What tokens cost. Each token is charged once, at its own rate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from pydantic import Field
+
+from seatrial.core.frozen import Frozen
+from seatrial.core.trace import ModelCallEvent, Usage
+from seatrial.core.trial import Tokens
+
+__all__ = ["Price", "cost_of_call", "cost_of_calls", "sum_tokens"]
+
+_KINDS = ("input", "output", "cached", "cache_write", "reasoning")
+
+
+class Price(Frozen):
+    """USD per million tokens of one model."""
+
+    input: float = Field(ge=0, allow_inf_nan=False)
+    output: float = Field(ge=0, allow_inf_nan=False)
+    cached: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Input read from a cache; None = the input rate."""
+    cache_write: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Input that created a cache entry; None = the input rate."""
+    reasoning: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Output spent on reasoning; None = the output rate."""
+
+    def of(self, usage: Usage) -> float | None:
+        """USD for one call: cached and cache-write tokens are part of input, reasoning is part of output.
+
+        None when input or output is unknown.
+        """
+        if usage.input is None or usage.output is None:
+            return None
+        cached, written, reasoned = usage.cached or 0, usage.cache_write or 0, usage.reasoning or 0
+        plain_input = max(usage.input - cached - written, 0)
+        plain_output = max(usage.output - reasoned, 0)
+        total = plain_input * self.input + plain_output * self.output
+        total += cached * (self.input if self.cached is None else self.cached)
+        total += written * (self.input if self.cache_write is None else self.cache_write)
+        total += reasoned * (self.output if self.reasoning is None else self.reasoning)
+        return total / 1_000_000
+
+
+def cost_of_call(call: ModelCallEvent, prices: Mapping[str, Price]) -> float | None:
+    """USD of one model call: as reported, else by the price table, else None (unknown)."""
+    if call.cost_usd is not None:
+        return call.cost_usd
+    price = prices.get(call.model or "")
+    return None if price is None or call.usage is None else price.of(call.usage)
+
+
+def cost_of_calls(calls: Iterable[ModelCallEvent], prices: Mapping[str, Price]) -> float | None:
+    """USD of several calls; None as soon as one is unknown."""
+    total = 0.0
+    for call in calls:
+        cost = cost_of_call(call, prices)
+        if cost is None:
+            return None
+        total += cost
+    return total
+
+
+def sum_tokens(calls: Iterable[ModelCallEvent]) -> Tokens:
+    """Tokens over several calls. Input and output are None when a call did not say; the parts count unsaid as none."""
+    usages = [call.usage or Usage() for call in calls]
+    sums: dict[str, int | None] = {}
+    for kind in _KINDS:
+        values = [getattr(usage, kind) for usage in usages]
+        known = [value for value in values if value is not None]
+        complete = len(known) == len(values) if kind in ("input", "output") else True
+        sums[kind] = sum(known) if known and complete else None
+    return Tokens(**sums)
