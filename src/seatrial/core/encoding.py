@@ -49,7 +49,7 @@ def _encode(value: Any, above: tuple[int, ...]) -> Json:
         return _marked("object", f"{_type_name(value)} (nested deeper than {_DEEPEST})")
     try:
         return _encode_structure(value, (*above, id(value)))
-    except Exception as error:  # a hostile __iter__, __repr__ or property must not end a trial
+    except Exception as error:  # noqa: BLE001  a hostile __iter__, __repr__ or property must not end a trial
         return _marked("object", f"{_type_name(value)} ({type(error).__name__} while reading it)")
 
 

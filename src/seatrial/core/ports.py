@@ -98,12 +98,11 @@ class Environment(Protocol):
         """Remove everything; called always, also after a failed set-up, and exactly once."""
 
 
-Surroundings = TypeVar("Surroundings", bound=Environment)
-Surroundings_in = TypeVar("Surroundings_in", bound=Environment, contravariant=True)
-Surroundings_out = TypeVar("Surroundings_out", bound=Environment, covariant=True)
+Surroundings_contra = TypeVar("Surroundings_contra", bound=Environment, contravariant=True)
+Surroundings_co = TypeVar("Surroundings_co", bound=Environment, covariant=True)
 
 
-class Agent(Protocol[Surroundings_in]):
+class Agent(Protocol[Surroundings_contra]):
     """The agent under test behind its adapter. One object serves all trials of a run, many at once."""
 
     kind: str
@@ -113,14 +112,14 @@ class Agent(Protocol[Surroundings_in]):
     blocking: bool
     """Whether `open` may block (a user's factory) and so runs in a thread."""
 
-    def open(self, trial: Surroundings_in) -> Session:
+    def open(self, trial: Surroundings_contra) -> Session:
         """The agent for one trial, built as it ships. What it raises is the agent's failure."""
 
 
-class Fixture(Protocol[Surroundings_out]):
+class Fixture(Protocol[Surroundings_co]):
     """Makes surroundings for the trials of one case."""
 
-    def environment(self, trial_index: int, seed: int) -> Surroundings_out:
+    def environment(self, trial_index: int, seed: int) -> Surroundings_co:
         """A trial's own surroundings, not yet set up."""
 
 
