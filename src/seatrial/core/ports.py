@@ -162,6 +162,8 @@ class Grader(Protocol):
     """False: advisory."""
     needs_answer: bool
     """Whether it grades the final output, and so has nothing to say when there is none."""
+    blocking: bool
+    """Whether `grade` may block (a user's own code), and so runs in a thread."""
 
     def grade(self, context: GradingContext) -> Grade | Awaitable[Grade | None] | None:
         """The grade, or None when it does not apply. What it raises becomes a GraderFailure."""

@@ -282,8 +282,8 @@ class Trace(Frozen):
     """What the agent raised; None when it did not."""
     ordered: bool = True
     """False when the order between tool calls and hand-offs is unknown."""
-    reported_cost_usd: float | None = None
-    """The agent's own estimate of the trial's cost; None when it gave none."""
+    log: str = ""
+    """What the agent printed, up to a limit."""
     steps: int | None = None
     """Model calls of any agent; where none was seen, tool calls (see `steps_are_tool_calls`); None: not observed."""
     steps_are_tool_calls: bool = False

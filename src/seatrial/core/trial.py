@@ -116,16 +116,23 @@ class TrialRecord(Frozen):
 
 
 def status_of(
-    grades: Sequence[Grade], failures: Sequence[GraderFailure], stop_reason: StopReason
+    grades: Sequence[Grade],
+    failures: Sequence[GraderFailure],
+    stop_reason: StopReason,
+    broken: InvalidReason | None = None,
 ) -> tuple[TrialStatus, InvalidReason | None]:
-    """The status of a trial whose fixture and harness worked.
+    """The status of a trial; `broken` says what of the surroundings did not work.
 
-    Failed if a required grade failed or the agent did not end by answering; else invalid if a required grader
-    broke or abstained; else ungraded if no required grader applied; else passed.
+    Failed if a required grade failed or the agent did not end by answering; else invalid if the surroundings broke
+    or a required grader broke or abstained; else ungraded if no required grader applied; else passed.
     """
+    if stop_reason is StopReason.HARNESS_ERROR:
+        return TrialStatus.INVALID, broken or InvalidReason.HARNESS
     required = [grade for grade in grades if grade.required]
     if stop_reason is not StopReason.ANSWERED or any(grade.verdict is Verdict.FAIL for grade in required):
         return TrialStatus.FAILED, None
+    if broken is not None:
+        return TrialStatus.INVALID, broken
     if any(failure.required for failure in failures):
         return TrialStatus.INVALID, InvalidReason.GRADER
     if any(grade.verdict is Verdict.ABSTAIN for grade in required):

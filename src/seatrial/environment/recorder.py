@@ -75,7 +75,6 @@ class Recorder:
         """False once tool calls and hand-offs were reported without their common order."""
         self.observes: set[Observable] = set()
         """What this trial could see beyond the adapter's own set."""
-        self.reported_cost_usd: float | None = None
         self._entries: list[tuple[type, dict[str, Any]]] = []
         self._lock = threading.RLock()
         self._began = time.perf_counter()

@@ -1,0 +1,320 @@
+"""From what a user asks for to what a run needs: project, agent, cases with fixtures and graders."""
+
+from __future__ import annotations
+
+import functools
+import platform
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from seatrial.agents.detect import agent_for, load_agent
+from seatrial.core.case import Case
+from seatrial.core.encoding import digest
+from seatrial.core.fixture import FixtureSpec
+from seatrial.core.ports import Agent, PlannedCase
+from seatrial.core.project import AgentSpec, Project
+from seatrial.core.run import RunInfo
+from seatrial.environment.secrets import Redactor
+from seatrial.environment.trial import TrialEnvironment
+from seatrial.environment.workspace import FileFixture
+from seatrial.errors import Diagnostic, InputError, UsageError, did_you_mean
+from seatrial.graders import graders_for
+from seatrial.loading.cases import load_cases
+from seatrial.loading.config import load_project
+from seatrial.loading.fixtures import fixture_for
+from seatrial.loading.policies import load_rules
+from seatrial.loading.selection import Selection, select
+
+__all__ = ["Plan", "Request", "importable", "plan", "selected_cases"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What a run is asked to do; the names are those of the command line. None = as the project says."""
+
+    project: Path | None = None
+    """The project's folder; None = found upward from the working folder."""
+    select: tuple[str, ...] = ()
+    suite: tuple[str, ...] = ()
+    tag: tuple[str, ...] = ()
+    risk: tuple[str, ...] = ()
+    keyword: str | None = None
+    ids: frozenset[str] | None = None
+    """Only these cases (from `--failed-from`)."""
+    agent: Any = None
+    """A spec as text, or (in Python) the agent itself."""
+    build: str | None = None
+    trials: int | None = None
+    concurrency: int | None = None
+    timeout_s: float | None = None
+    seed: int | None = None
+    tools: str | None = None
+    output: Path | None = None
+    """The run folder itself."""
+    set: tuple[str, ...] = ()
+    """`key=value` settings over seatrial.yaml."""
+    debug: bool = False
+    command: tuple[str, ...] = ()
+    """How the run was asked for, for the record."""
+
+    @property
+    def selection(self) -> Selection:
+        return Selection(
+            select=self.select,
+            suites=self.suite,
+            tags=self.tag,
+            risks=self.risk,
+            keyword=self.keyword,
+            ids=self.ids,
+        )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything a run needs, resolved before the first agent call."""
+
+    project: Project
+    agent: Agent[TrialEnvironment]
+    cases: tuple[PlannedCase, ...]
+    info: RunInfo
+    folder: Path
+    concurrency: int
+    redactor: Redactor
+    scratch: Scratch
+    warnings: tuple[Diagnostic, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """Trials planned."""
+        return sum(planned.trials for planned in self.cases)
+
+
+@dataclass
+class Scratch:
+    """A temporary folder that exists once somebody asks for it."""
+
+    path: Path | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def __call__(self) -> Path:
+        with self._lock:
+            if self.path is None:
+                self.path = Path(tempfile.mkdtemp(prefix="seatrial-"))
+        return self.path
+
+    def remove(self) -> None:
+        """Remove it with all that is in it, if it was made."""
+        if self.path is not None:
+            shutil.rmtree(self.path, ignore_errors=True)
+            self.path = None
+
+
+@contextmanager
+def importable(folder: str) -> Iterator[None]:
+    """While this lasts, modules in `folder` can be imported (first)."""
+    added = bool(folder) and folder not in sys.path
+    if added:
+        sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        if added and folder in sys.path:
+            sys.path.remove(folder)
+
+
+def selected_cases(request: Request) -> tuple[Project, tuple[Case, ...], tuple[Diagnostic, ...]]:
+    """The project, the selected cases in file order, and warnings.
+
+    Raises InputError with every diagnostic, NothingSelected when the selection matches no case.
+    """
+    project = load_project(folder=request.project, overrides=request.set)
+    loaded = load_cases(project)
+    return project, select(loaded.cases, request.selection, Path(project.root)), loaded.warnings
+
+
+def plan(request: Request) -> Plan:
+    """Resolve a request. Every mistake that can be known before the first agent call is raised here."""
+    project, cases, warnings = selected_cases(request)
+    with importable(project.root):
+        _refuse_what_is_not_built(cases)
+        spec, agent = _agent(project, request)
+        scratch = Scratch()
+        rules = load_rules(project)
+        planned = tuple(
+            _planned_case(project, case, order, request, spec, rules, scratch) for order, case in enumerate(cases)
+        )
+    if rules is not None:
+        warnings = (*warnings, _RULES_NOT_GRADED)
+    info = _info(project, request, spec, agent, planned)
+    return Plan(
+        project=project,
+        agent=agent,
+        cases=planned,
+        info=info,
+        folder=request.output or Path(project.root) / "runs" / info.run_id,
+        concurrency=1 if request.debug else request.concurrency or project.concurrency,
+        redactor=Redactor(project.secrets, project.redact),
+        scratch=scratch,
+        warnings=warnings,
+    )
+
+
+_RULES_NOT_GRADED = Diagnostic(
+    rule="rules-not-graded",
+    severity="warning",
+    path="policies/tool_permissions.yaml",
+    message="permission rules are read and validated, but this version grades only leaked secrets by them",
+)
+
+
+def _refuse_what_is_not_built(cases: Sequence[Case]) -> None:
+    """A case that asks for what this version cannot do is refused by name, never run without it."""
+    found = [
+        Diagnostic(rule="not-available", path=case.path, line=case.line, message=f"case {case.id} has {what}", hint=hint)
+        for case in cases
+        for what, hint in _not_built(case)
+    ]
+    if found:
+        raise InputError(found)
+
+
+def _not_built(case: Case) -> Iterator[tuple[str, str]]:
+    if case.judges:
+        yield "`judges`", "judges are not available in this version; remove them or deselect the case"
+    if case.environment.attack is not None:
+        yield "`environment.attack`", "attacks are not available in this version; remove it or deselect the case"
+    if case.user is not None and case.user.simulated is not None:
+        yield "`user.simulated`", "users played by a model are not available in this version; use `user.scripted`"
+
+
+def _agent(project: Project, request: Request) -> tuple[AgentSpec, Agent[TrialEnvironment]]:
+    spec = _agent_spec(project, request)
+    if project.isolation == "process":
+        raise UsageError("isolation: process is not available in this version; use thread")
+    if request.tools is not None:
+        spec = spec.model_copy(update={"tools": request.tools})
+    if request.agent is not None and not isinstance(request.agent, str):
+        return spec, agent_for(request.agent, spec)
+    return spec, load_agent(spec)
+
+
+def _agent_spec(project: Project, request: Request) -> AgentSpec:
+    if request.agent is not None and request.build is not None:
+        raise UsageError("name an agent or a build, not both")
+    if isinstance(request.agent, str):
+        return AgentSpec(target=request.agent)
+    if request.agent is not None:
+        return AgentSpec(target=getattr(request.agent, "__qualname__", type(request.agent).__qualname__))
+    if request.build is not None:
+        if request.build not in project.builds:
+            hint = did_you_mean(request.build, list(project.builds))
+            raise UsageError(f"there is no build {request.build!r}" + (f"; {hint}" if hint else ""))
+        return project.builds[request.build]
+    if project.agent is None:
+        raise UsageError("no agent: name one in seatrial.yaml (agent: module:object) or with --agent")
+    return project.agent
+
+
+def _planned_case(
+    project: Project,
+    case: Case,
+    order: int,
+    request: Request,
+    spec: AgentSpec,
+    rules: Any,
+    scratch: Callable[[], Path],
+) -> PlannedCase:
+    if request.timeout_s is not None:
+        case = case.model_copy(update={"limits": case.limits.model_copy(update={"timeout_s": request.timeout_s})})
+    trials = 1 if request.debug else request.trials or case.thresholds.trials
+    try:
+        case.thresholds.successes_needed(trials)
+    except ValueError as error:
+        raise UsageError(f"case {case.id}: {error}") from error
+    fixture = fixture_for(project, case)
+    return PlannedCase(
+        case=case,
+        digest=digest([case.digest, _fixture_digest(fixture), None if rules is None else rules.digest]),
+        graders=graders_for(case, canaries=bool(fixture.secrets), rules=rules),
+        trials=trials,
+        fixture=FileFixture(fixture, case=case, config=spec.config, tools_mode=spec.tools, scratch=scratch),
+        secrets=fixture.secrets,
+        rules=rules,
+        order=order,
+    )
+
+
+def _fixture_digest(spec: FixtureSpec) -> str:
+    return digest(spec.model_dump(mode="json", by_alias=True, exclude_defaults=True))
+
+
+def _info(
+    project: Project,
+    request: Request,
+    spec: AgentSpec,
+    agent: Agent[TrialEnvironment],
+    planned: Sequence[PlannedCase],
+) -> RunInfo:
+    now = datetime.now(UTC)
+    suites = sorted({item.case.suite for item in planned})
+    return RunInfo(
+        run_id=f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}",
+        build_id=request.build or project.build_id,
+        agent=spec.model_dump(mode="json", exclude_defaults=True),
+        agent_kind=agent.kind,
+        observes=tuple(sorted(agent.observes)),
+        trials_planned=sum(item.trials for item in planned),
+        cases={item.case.id: item.digest for item in planned},
+        trials={item.case.id: item.trials for item in planned},
+        gating={suite: project.gates(suite) for suite in suites},
+        fixtures={item.case.environment.fixture: item.digest for item in planned if item.case.environment.fixture},
+        options=_options(request),
+        prices={name: price.model_dump(exclude_none=True) for name, price in project.prices.items()},
+        seed=request.seed if request.seed is not None else secrets.randbelow(2**31),
+        versions=_versions(),
+        git_commit=_git_commit(project.root),
+        command=request.command,
+        started=now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+    )
+
+
+def _options(request: Request) -> Mapping[str, Any]:
+    shown = ("select", "suite", "tag", "risk", "keyword", "trials", "concurrency", "timeout_s", "seed", "tools", "set")
+    return {name: value for name in shown if (value := getattr(request, name)) not in (None, ())}
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in ("seatrial", "langgraph", "langchain", "langchain-core"):
+        if package == "seatrial" or package.replace("-", "_") in sys.modules:
+            try:
+                found[package] = metadata.version(package)
+            except metadata.PackageNotFoundError:
+                continue
+    return found
+
+
+@functools.lru_cache(maxsize=8)
+def _git_commit(folder: str) -> str | None:
+    try:
+        found = subprocess.run(
+            ["git", "-C", folder, "rev-parse", "HEAD"],  # noqa: S607  the user's own git
+            capture_output=True,
+            text=True,
+            timeout=5,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return found.stdout.strip() or None if found.returncode == 0 else None

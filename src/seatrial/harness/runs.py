@@ -1,0 +1,266 @@
+"""Running a plan, and reading back what was run."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from seatrial.core.case import Case
+from seatrial.core.run import RunInfo, RunStatus
+from seatrial.core.trace import Trace
+from seatrial.core.trial import TrialRecord
+from seatrial.errors import Diagnostic, ExitCode, StorageError, UsageError, did_you_mean
+from seatrial.harness.plan import Plan, Request, importable, plan
+from seatrial.report.files import results_text
+from seatrial.report.summary import summary
+from seatrial.runner.executors.local import LocalExecutor, Running
+from seatrial.runner.schedule import FixedTrials
+from seatrial.runner.trial import TrialSettings
+from seatrial.store.atomic import write_text
+from seatrial.store.rundir import RunFolder, RunWriter
+from seatrial.verdict.metrics import CaseResult, case_results, exit_code
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["Run", "arun", "execute", "failed_ids", "find_run", "load", "run"]
+
+OnTrial = Callable[[TrialRecord, int, int], None]
+"""Called with each finished trial, how many have finished, and how many are planned."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: all trials of one build on the selected cases."""
+
+    folder: Path
+    info: RunInfo
+    definitions: tuple[Case, ...]
+    """The selected cases as they were written."""
+    trials: tuple[TrialRecord, ...]
+    """Every finished attempt, in the order in which they finished."""
+    warnings: tuple[Diagnostic, ...] = ()
+
+    @cached_property
+    def cases(self) -> tuple[CaseResult, ...]:
+        """The verdict on every selected case, in file order."""
+        return case_results(self.info, self.definitions, self.trials)
+
+    @property
+    def exit_code(self) -> int:
+        """0 all passed, 1 a case of a gating suite failed, else 4 when one says nothing; 130 when interrupted."""
+        if self.info.status is RunStatus.INTERRUPTED:
+            return int(ExitCode.INTERRUPTED)
+        return int(exit_code(self.info, self.cases))
+
+    def summary(self) -> dict[str, Any]:
+        """What `results.json` holds."""
+        return summary(self.info, self.definitions, self.trials)
+
+    def trace(self, record: TrialRecord) -> Trace:
+        """The stored trace of one trial."""
+        return RunFolder(self.folder).trace(record)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A row a trial attempt: its figures and one column `grade.<name>` a grade with its score.
+
+        Raises UsageError when pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise UsageError("to_pandas needs pandas; install it with: pip install 'seatrial[pandas]'") from error
+        plain = ("case_id", "suite", "trial_index", "attempt", "status", "stop_reason", "detail", "steps")
+        rows = [
+            {name: getattr(record, name) for name in (*plain, "cost_usd", "latency_ms", "output")}
+            | {f"grade.{grade.name}": grade.score for grade in record.grades}
+            for record in self.trials
+        ]
+        return pandas.DataFrame(rows)
+
+
+@dataclass
+class _Collector:
+    """A Sink that keeps records for the summary, tells of progress, and passes on to the run folder."""
+
+    writer: RunWriter
+    total: int
+    on_trial: OnTrial | None = None
+    records: list[TrialRecord] = field(default_factory=list)
+
+    def write(self, record: TrialRecord, trace: Trace) -> TrialRecord:
+        kept = self.writer.write(record, trace)
+        self.records.append(kept)
+        if self.on_trial is not None:
+            self.on_trial(kept, len(self.records), self.total)
+        return kept
+
+
+@dataclass
+class _Execution:
+    """A plan being run."""
+
+    running: Running
+    run: Run | None = None
+    """Set once it has ended."""
+
+
+@contextmanager
+def _executing(
+    planned: Plan, on_trial: OnTrial | None = None, debugger: Callable[[BaseException], None] | None = None
+) -> Iterator[_Execution]:
+    """A run from its first trial to its last file. The body waits for it.
+
+    When the body is interrupted the trials in flight are stopped. However it ends, the folder is left readable. A
+    KeyboardInterrupt is swallowed (the run says `interrupted`), anything else passes on.
+    """
+    definitions = [case.case for case in planned.cases]
+    settings = TrialSettings(prices=planned.project.prices, seed=planned.info.seed, on_agent_error=debugger)
+    executor = LocalExecutor(planned.agent, settings, planned.concurrency, capture=debugger is None)
+    with importable(planned.project.root):
+        writer = RunWriter.create(planned.folder, planned.info, definitions, planned.redactor)
+        collector = _Collector(writer, planned.total, on_trial)
+        execution = _Execution(executor.start(FixedTrials(planned.cases), collector))
+        status = RunStatus.INTERRUPTED
+        try:
+            yield execution
+            status = RunStatus.FINISHED
+        except KeyboardInterrupt:
+            execution.running.stop()
+        except asyncio.CancelledError:
+            execution.running.stop()
+            raise
+        finally:
+            execution.run = _end(planned, collector, status)
+
+
+def _end(planned: Plan, collector: _Collector, status: RunStatus) -> Run:
+    """Write what a finished or interrupted run leaves behind."""
+    models = tuple(sorted({model for record in collector.records for model in record.models}))
+    info = planned.info.model_copy(update={"status": status, "ended": _now(), "models": models})
+    collector.writer.finish(info)
+    planned.scratch.remove()
+    definitions = tuple(case.case for case in planned.cases)
+    run = Run(planned.folder, info, definitions, tuple(collector.records), planned.warnings)
+    write_text(planned.folder / "results.json", results_text(run.summary()))
+    _remember(planned.folder, Path(planned.project.root))
+    return run
+
+
+def _remember(folder: Path, root: Path) -> None:
+    """Let `latest` find a run that was written outside `runs/`."""
+    if folder.resolve().parent != (root / "runs").resolve():
+        with contextlib.suppress(StorageError):
+            write_text(root / ".seatrial" / "last-run", f"{folder.resolve()}\n")
+
+
+def execute(
+    planned: Plan, on_trial: OnTrial | None = None, debugger: Callable[[BaseException], None] | None = None
+) -> Run:
+    """Run a plan and wait for it, whatever loop may be running in this thread.
+
+    KeyboardInterrupt stops the trials in flight; the run given back has status interrupted. What else goes wrong
+    (a disk that is full, say) is raised after the folder was closed.
+    """
+    with _executing(planned, on_trial, debugger) as execution:
+        execution.running.done.result()
+    return _ended(execution)
+
+
+def _ended(execution: _Execution) -> Run:
+    if execution.run is None:
+        raise RuntimeError("a run was read before it ended")
+    return execution.run
+
+
+def run(project: str | Path = ".", select: Sequence[str] | str = (), **options: Any) -> Run:
+    """Run the agent on the selected cases and keep everything in a run folder.
+
+    `options` are those of the command line, with underscores: agent (a spec, or the agent itself), build, trials,
+    concurrency, suite, tag, risk, keyword, output, seed, tools, timeout_s, set, debug. Works inside a running loop
+    (it blocks the caller); `arun` is the awaitable door. Raises UsageError, InputError, NothingSelected.
+    """
+    return execute(plan(_request(project, select, options)))
+
+
+async def arun(project: str | Path = ".", select: Sequence[str] | str = (), **options: Any) -> Run:
+    """As `run`, without blocking the caller's loop. Cancelling it stops the trials in flight."""
+    with _executing(plan(_request(project, select, options))) as execution:
+        await asyncio.shield(asyncio.wrap_future(execution.running.done))
+    return _ended(execution)
+
+
+def _request(project: str | Path, select: Sequence[str] | str, options: dict[str, Any]) -> Request:
+    known = set(Request.__dataclass_fields__)
+    for name in options:
+        if name not in known:
+            hint = did_you_mean(name, sorted(known))
+            raise UsageError(f"run() has no option {name!r}" + (f"; {hint}" if hint else ""))
+    plural = {name: _several(options[name]) for name in ("suite", "tag", "risk", "set") if name in options}
+    if isinstance(options.get("output"), str):
+        options = {**options, "output": Path(options["output"])}
+    request = Request(project=Path(project), select=_several(select), command=("seatrial.run",))
+    return replace(request, **{**options, **plural})
+
+
+def _several(value: Sequence[str] | str) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def load(folder: str | Path) -> Run:
+    """A run that was written, finished or not. Raises UsageError or StorageError naming the file."""
+    stored = RunFolder(Path(folder))
+    return Run(stored.folder, stored.info, stored.cases(), stored.records())
+
+
+def find_run(name: str, root: Path) -> Path:
+    """The folder of a run: a path, the id of a run of this project, or `latest`.
+
+    Raises UsageError with the nearest id when there is none.
+    """
+    if (Path(name) / "run.json").is_file():
+        return Path(name)
+    found = {folder.name: folder for folder in _run_folders(root)}
+    if name == "latest":
+        newest = max(found.values(), key=_started, default=None)
+        if newest is None:
+            raise UsageError(f"there is no run yet in {root / 'runs'}")
+        return newest
+    if name in found:
+        return found[name]
+    hint = did_you_mean(name, list(found))
+    raise UsageError(f"there is no run {name!r}" + (f"; {hint}" if hint else ""))
+
+
+def _run_folders(root: Path) -> list[Path]:
+    """Every run of the project: those in `runs/`, and the last one written elsewhere."""
+    folders = [path.parent for path in (root / "runs").glob("*/run.json")]
+    with contextlib.suppress(OSError):
+        elsewhere = Path((root / ".seatrial" / "last-run").read_text(encoding="utf-8").strip())
+        if (elsewhere / "run.json").is_file():
+            folders.append(elsewhere)
+    return folders
+
+
+def _started(folder: Path) -> str:
+    try:
+        return str(json.loads((folder / "run.json").read_text(encoding="utf-8")).get("started", ""))
+    except (OSError, ValueError):
+        return ""
+
+
+def failed_ids(run: Run) -> frozenset[str]:
+    """The cases that did not pass."""
+    return frozenset(case.case_id for case in run.cases if case.verdict != "passed")
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,1 @@
+"""Running trials: one trial (`trial`), and what stands around it."""

@@ -1,0 +1,89 @@
+"""What an agent prints belongs to its trial, not to the report on standard output."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TextIO
+
+__all__ = ["Log", "captured_output"]
+
+KEPT = 64 * 1024
+"""Characters of a trial's log that are kept."""
+
+_current: ContextVar[Log | None] = ContextVar("seatrial_log", default=None)
+
+
+class Log:
+    """What one trial printed, up to a limit."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._kept = 0
+        self._dropped = 0
+
+    def write(self, text: str) -> None:
+        room = max(KEPT - self._kept, 0)
+        if room:
+            self._parts.append(text[:room])
+            self._kept += min(len(text), room)
+        self._dropped += max(len(text) - room, 0)
+
+    @property
+    def text(self) -> str:
+        """The kept text, with a note on how much was dropped."""
+        note = f"\n... {self._dropped} more characters were printed" if self._dropped else ""
+        return "".join(self._parts) + note
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """What this task (and the threads it starts with its context) prints goes here."""
+        token = _current.set(self)
+        try:
+            yield
+        finally:
+            _current.reset(token)
+
+
+class _Router(io.TextIOBase):
+    def __init__(self, original: TextIO) -> None:
+        self._original = original
+
+    def write(self, text: str) -> int:
+        log = _current.get()
+        if log is None:
+            return self._original.write(text)
+        log.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        if _current.get() is None:
+            self._original.flush()
+
+    def isatty(self) -> bool:
+        return _current.get() is None and self._original.isatty()
+
+    def fileno(self) -> int:
+        return self._original.fileno()
+
+    @property
+    def encoding(self) -> str:  # what callers ask the original for
+        return getattr(self._original, "encoding", "utf-8")
+
+
+@contextmanager
+def captured_output() -> Iterator[None]:
+    """While this lasts, text printed inside a trial goes to that trial's log; all else goes where it went."""
+    stdout, stderr = sys.stdout, sys.stderr
+    routers = _Router(stdout), _Router(stderr)
+    sys.stdout, sys.stderr = routers  # type: ignore[assignment]  # a text stream in all but class
+    try:
+        yield
+    finally:
+        if sys.stdout is routers[0]:
+            sys.stdout = stdout
+        if sys.stderr is routers[1]:
+            sys.stderr = stderr

@@ -1,0 +1,29 @@
+"""Which trials run, in which order: a TrialSource of fixed numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from seatrial.core.ports import PlannedCase
+from seatrial.core.trial import TrialRecord
+
+__all__ = ["FixedTrials"]
+
+
+class FixedTrials:
+    """Every case its planned number of trials: first trials of all cases in file order, then second ones, ..."""
+
+    def __init__(self, planned: Sequence[PlannedCase]) -> None:
+        self._waiting = self._all(planned)
+
+    @staticmethod
+    def _all(planned: Sequence[PlannedCase]) -> Iterator[tuple[PlannedCase, int]]:
+        most = max((case.trials for case in planned), default=0)
+        return ((case, index) for index in range(1, most + 1) for case in planned if index <= case.trials)
+
+    def next(self) -> tuple[PlannedCase, int] | None:
+        """The next trial, or None when all were handed out."""
+        return next(self._waiting, None)
+
+    def finished(self, record: TrialRecord) -> None:
+        """Fixed numbers do not depend on results."""

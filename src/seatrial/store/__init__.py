@@ -1,0 +1,1 @@
+"""Run folders: the truth, kept as JSON lines."""

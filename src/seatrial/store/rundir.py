@@ -1,0 +1,229 @@
+"""A run folder: `run.json`, `cases.jsonl`, `trials.jsonl`, `traces.jsonl`, `outputs/`.
+
+`trials.jsonl` is append-only, a line a finished trial; each line holds the digest of the line before, so that a line
+that was changed or taken out later shows. The trace goes first, so a trial on record always has its trace. Everything
+passes through the redactor before it is written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any, Protocol, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from seatrial.core.case import Case
+from seatrial.core.encoding import dumps
+from seatrial.core.ids import file_name
+from seatrial.core.run import RunInfo
+from seatrial.core.trace import Trace
+from seatrial.core.trial import TrialRecord
+from seatrial.errors import StorageError, UsageError
+from seatrial.store.atomic import write_text
+
+__all__ = ["Masks", "RunFolder", "RunWriter", "is_run_folder"]
+
+INLINE_OUTPUT = 64 * 1024
+"""Outputs whose JSON is longer (in characters) go whole to `outputs/`."""
+KEPT_OF_LARGE_OUTPUT = 2 * 1024
+"""Characters of a large output that its record shows."""
+FIRST_LINK = "sha256:" + "0" * 64
+"""What the first line of the chain holds as the digest of the line before."""
+
+
+class Masks(Protocol):
+    """What replaces secrets before anything is written."""
+
+    def value(self, value: Any) -> Any:
+        """The JSON data with every secret replaced; the same object when it held none."""
+
+
+class _NoMask:
+    def value(self, value: Any) -> Any:
+        return value
+
+
+def is_run_folder(folder: Path) -> bool:
+    """Whether a run was written here."""
+    return (folder / "run.json").is_file()
+
+
+def line_digest(line: bytes) -> str:
+    """`sha256:...` of a line without its line feed."""
+    return "sha256:" + hashlib.sha256(line).hexdigest()
+
+
+class RunWriter:
+    """Writes one run; a Sink. Opened with `create`, ended with `finish`."""
+
+    def __init__(self, folder: Path, info: RunInfo, masks: Masks) -> None:
+        self.folder = folder
+        self.info = info
+        self._masks = masks
+        self._previous = FIRST_LINK
+        self._trials = _append(folder / "trials.jsonl")
+        self._traces = _append(folder / "traces.jsonl")
+
+    @classmethod
+    def create(cls, folder: Path, info: RunInfo, cases: Sequence[Case], masks: Masks | None = None) -> RunWriter:
+        """Start a run in an empty or missing folder.
+
+        Raises UsageError when the folder holds anything, StorageError when it cannot be written.
+        """
+        masks = masks or _NoMask()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            occupied = any(folder.iterdir())
+        except OSError as error:
+            raise StorageError(f"{folder}: cannot be used as a run folder ({error.strerror or error})") from error
+        if occupied:
+            raise UsageError(f"{folder}: the output folder is not empty; name a new one")
+        write_text(folder / "cases.jsonl", "".join(dumps(masks.value(_case_json(case))) + "\n" for case in cases))
+        writer = cls(folder, info, masks)
+        writer._write_info()
+        return writer
+
+    def write(self, record: TrialRecord, trace: Trace) -> TrialRecord:
+        """Append one finished trial; gives the record as written (masked, linked, large output moved out)."""
+        key = {"case_id": record.case_id, "trial_index": record.trial_index, "attempt": record.attempt}
+        trace_json = self._masks.value(trace.model_dump(mode="json", exclude_defaults=True))
+        position = self._append_line(self._traces, dumps({**key, **trace_json}))
+        data = self._masks.value(record.model_dump(mode="json"))
+        data.update(run_id=self.info.run_id, trace_at=position, previous=self._previous)
+        self._move_large_output(data)
+        line = dumps(data)
+        self._append_line(self._trials, line)
+        self._previous = line_digest(line.encode("utf-8"))
+        return TrialRecord.model_validate(data)
+
+    def finish(self, info: RunInfo) -> None:
+        """Write the final `run.json` and let go of the files."""
+        self.info = info
+        self._trials.close()
+        self._traces.close()
+        self._write_info()
+
+    def _write_info(self) -> None:
+        data = self._masks.value(self.info.model_dump(mode="json"))
+        write_text(self.folder / "run.json", dumps(data, indent=2) + "\n")
+
+    def _append_line(self, file: IO[bytes], text: str) -> int:
+        position = file.tell()
+        try:
+            file.write(text.encode("utf-8") + b"\n")
+        except OSError as error:
+            raise StorageError(f"{file.name}: cannot be written ({error.strerror or error})") from error
+        return position
+
+    def _move_large_output(self, data: dict[str, Any]) -> None:
+        text = data["output"] if isinstance(data["output"], str) else dumps(data["output"])
+        if len(text) <= INLINE_OUTPUT:
+            return
+        suffix = "txt" if isinstance(data["output"], str) else "json"
+        key = f"{data['case_id']}#{data['trial_index']}"
+        name = f"outputs/{file_name(key)}.{data['attempt']}.{suffix}"
+        write_text(self.folder / name, text if suffix == "txt" and _storable(text) else dumps(data["output"]))
+        data["output"] = f"{text[:KEPT_OF_LARGE_OUTPUT]} ... truncated, {_size(len(text.encode('utf-8', 'replace')))}"
+        data["output_file"] = name
+
+
+def _storable(text: str) -> bool:
+    return text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)
+
+
+def _size(size: int) -> str:
+    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.1f} kB"
+
+
+def _case_json(case: Case) -> Any:
+    return case.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+
+def _append(path: Path) -> IO[bytes]:
+    try:
+        return path.open("ab", buffering=0)
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be written ({error.strerror or error})") from error
+
+
+class RunFolder:
+    """A run that was written, finished or not."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        if not is_run_folder(folder):
+            raise UsageError(f"{folder}: this is no run folder (it has no run.json)")
+
+    @property
+    def info(self) -> RunInfo:
+        """`run.json`; StorageError when it cannot be read."""
+        path = self.folder / "run.json"
+        try:
+            return RunInfo.model_validate_json(path.read_bytes())
+        except (OSError, ValidationError) as error:
+            raise StorageError(f"{path}: cannot be read as a run: {_first_line(error)}") from error
+
+    def cases(self) -> tuple[Case, ...]:
+        """The selected cases as they were, in order."""
+        return tuple(_validated(Case, data, place) for place, data in _lines(self.folder / "cases.jsonl"))
+
+    def records(self) -> tuple[TrialRecord, ...]:
+        """Every finished trial in the order in which they finished. A torn last line is no finished trial."""
+        path = self.folder / "trials.jsonl"
+        return tuple(_validated(TrialRecord, data, place) for place, data in _lines(path))
+
+    def trace(self, record: TrialRecord) -> Trace:
+        """The trace of one trial; StorageError when it is missing."""
+        path = self.folder / "traces.jsonl"
+        if record.trace_at is None:
+            raise StorageError(f"{path}: {record.key} has no trace on record")
+        try:
+            with path.open("rb") as file:
+                file.seek(record.trace_at)
+                data = json.loads(file.readline())
+        except (OSError, ValueError) as error:
+            raise StorageError(f"{path}: the trace of {record.key} cannot be read: {_first_line(error)}") from error
+        for key in ("case_id", "trial_index", "attempt"):
+            data.pop(key, None)
+        return _validated(Trace, data, f"{path}: trace of {record.key}")
+
+    def output(self, record: TrialRecord) -> Any:
+        """The whole final output, from `outputs/` when it was moved there."""
+        if record.output_file is None:
+            return record.output
+        path = self.folder / record.output_file
+        try:
+            text = path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
+        return json.loads(text) if path.suffix == ".json" else text
+
+
+def _lines(path: Path) -> Iterator[tuple[str, Any]]:
+    if not path.is_file():
+        return
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                yield f"{path}:{number}", json.loads(line)
+            except ValueError as error:
+                if not line.endswith(b"\n"):
+                    return  # the process ended while it wrote this line: the trial had not finished
+                raise StorageError(f"{path}:{number}: is not JSON: {_first_line(error)}") from error
+
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+def _validated(model: type[_Model], data: Any, place: str) -> _Model:
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise StorageError(f"{place}: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]

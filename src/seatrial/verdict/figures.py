@@ -1,0 +1,186 @@
+"""Figures of a whole run: rates, means, money, and the list of what stands between them and the truth."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from seatrial.core.grade import Verdict
+from seatrial.core.run import RunInfo, RunStatus
+from seatrial.core.trial import InvalidReason, TrialRecord, TrialStatus
+from seatrial.stats.estimate import consistency, mean, quantile
+from seatrial.verdict.metrics import CaseResult, CaseVerdict
+from seatrial.verdict.trials import Cost, Trial, failure_text, reason_of, stable
+
+__all__ = [
+    "CostFigure",
+    "Latency",
+    "Mean",
+    "Problem",
+    "agreement",
+    "cost_figure",
+    "first_attempt",
+    "latency",
+    "mean_of",
+    "mean_steps",
+    "mean_tokens",
+    "problems",
+    "stops",
+]
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean with the number it was taken over."""
+
+    mean: float | None
+    """None when nothing was counted."""
+    counted: int
+    of: int
+
+
+def mean_of(values: Sequence[float | None]) -> Mean:
+    """The mean of the known values; what is None is counted beside it."""
+    known = [value for value in values if value is not None]
+    return Mean(mean(known) if known else None, len(known), len(values))
+
+
+def _valid(results: Iterable[CaseResult]) -> list[Trial]:
+    return [trial for result in results for trial in result.recorded if trial.valid]
+
+
+def mean_steps(results: Sequence[CaseResult]) -> dict[str, Mean]:
+    """Mean steps of valid trials, by what a step was: `model calls` and `tool calls` are never mixed."""
+    units: dict[str, list[float | None]] = {}
+    for trial in _valid(results):
+        unit = "tool calls" if trial.last.steps_are_tool_calls else "model calls"
+        units.setdefault(unit, []).append(trial.last.steps)
+    return {unit: mean_of(units[unit]) for unit in sorted(units)}
+
+
+def mean_tokens(results: Sequence[CaseResult]) -> dict[str, Mean]:
+    """Mean input and output tokens of valid trials."""
+    trials = _valid(results)
+    return {
+        "input": mean_of([trial.last.tokens.input for trial in trials]),
+        "output": mean_of([trial.last.tokens.output for trial in trials]),
+    }
+
+
+def first_attempt(results: Sequence[CaseResult]) -> Mean:
+    """Mean over cases of whether the first valid trial passed."""
+    firsts = (next((trial for trial in result.recorded if trial.valid), None) for result in results)
+    return mean_of([None if trial is None else float(trial.passed) for trial in firsts])
+
+
+def agreement(results: Sequence[CaseResult]) -> Mean:
+    """Mean over cases of the chance that two of its trials agree; cases with a single valid trial have none."""
+    return mean_of([consistency(result.passes, result.valid) if result.valid else None for result in results])
+
+
+@dataclass(frozen=True)
+class CostFigure:
+    """Money, in USD."""
+
+    total: Cost
+    """Of every attempt on record."""
+    valid: Cost
+    """Of the deciding attempts of valid trials."""
+    retried: Cost
+    """Of attempts that a later one replaced."""
+    invalid: Cost
+    """Of the deciding attempts of invalid and ungraded trials."""
+    passes: int
+
+    @property
+    def per_success_usd(self) -> float | None:
+        """Cost of valid trials a passed one; None when nothing passed or a cost is unknown."""
+        return None if self.valid.usd is None or not self.passes else self.valid.usd / self.passes
+
+
+def cost_figure(results: Sequence[CaseResult]) -> CostFigure:
+    """What the run cost, apart by what it bought."""
+    trials = [trial for result in results for trial in result.recorded]
+    return CostFigure(
+        total=Cost.of(record for trial in trials for record in trial.attempts),
+        valid=Cost.of(trial.last for trial in trials if trial.valid),
+        retried=Cost.of(record for trial in trials for record in trial.attempts[:-1]),
+        invalid=Cost.of(trial.last for trial in trials if not trial.valid),
+        passes=sum(trial.passed for trial in trials),
+    )
+
+
+@dataclass(frozen=True)
+class Latency:
+    """The agent's own time in valid trials, in milliseconds."""
+
+    median_ms: float | None
+    p95_ms: float | None
+    slowest_ms: float | None
+    counted: int
+    of: int
+
+
+def latency(results: Sequence[CaseResult]) -> Latency:
+    """Median, 95th percentile (linear rule) and largest latency of valid trials; None when none was measured."""
+    values = [trial.last.latency_ms for trial in _valid(results)]
+    known = [value for value in values if value is not None]
+    if not known:
+        return Latency(None, None, None, 0, len(values))
+    return Latency(quantile(known, 0.5), quantile(known, 0.95), max(known), len(known), len(values))
+
+
+def stops(results: Iterable[CaseResult]) -> dict[str, int]:
+    """Trials by what ended them, in alphabetical order."""
+    counts = Counter(str(trial.last.stop_reason) for result in results for trial in result.recorded)
+    return dict(sorted(counts.items()))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that leaves the evidence thinner than it looks."""
+
+    kind: str
+    """grader_failure, abstained, fixture, harness, judge, ungraded, not_run or run."""
+    message: str
+    case: str = ""
+    trial: int | None = None
+    """None when it is not about one trial."""
+    grader: str = ""
+    required: bool = True
+    """Whether it touched the verdict: advisory graders do not."""
+
+
+def problems(info: RunInfo, results: Sequence[CaseResult]) -> tuple[Problem, ...]:
+    """Everything that is no verdict on the agent, case by case; what ended the whole run first."""
+    found: list[Problem] = []
+    if info.status in (RunStatus.INTERRUPTED, RunStatus.OUT_OF_BUDGET):
+        word = str(info.status).replace("_", " ")
+        run, planned = sum(result.run for result in results), sum(result.trials for result in results)
+        found.append(Problem("run", f"the run ended {word}: {run} of {planned} trials are on record"))
+    for result in results:
+        for trial in result.recorded:
+            found.extend(_trial_problems(trial.last))
+        found.extend(_case_problems(result))
+    return tuple(found)
+
+
+def _case_problems(result: CaseResult) -> Iterable[Problem]:
+    missing = result.trials - result.run
+    if missing:
+        yield Problem("not_run", f"{missing} of {result.trials} trials did not run", result.case_id)
+    if result.verdict is CaseVerdict.UNGRADED:
+        yield Problem("ungraded", result.reason, result.case_id)
+
+
+def _trial_problems(record: TrialRecord) -> Iterable[Problem]:
+    case, trial = record.case_id, record.trial_index
+    for failure in record.grader_failures:
+        yield Problem("grader_failure", failure_text(failure), case, trial, failure.name, failure.required)
+    for grade in record.grades:
+        if grade.verdict is Verdict.ABSTAIN:
+            yield Problem("abstained", stable(grade.reason), case, trial, grade.name, grade.required)
+    by_others = record.invalid_reason in (InvalidReason.GRADER, InvalidReason.UNOBSERVED)
+    if record.status is TrialStatus.INVALID and not (by_others and (record.grader_failures or record.grades)):
+        yield Problem(str(record.invalid_reason or "harness"), reason_of(record), case, trial)

@@ -1,0 +1,159 @@
+"""What became of every case, and what a run tells the shell.
+
+A case is passed or failed as soon as that is certain, whatever its other trials would give. While it is not:
+`invalid` when a trial of it is invalid, else `not_run` when planned trials have no record, else `ungraded`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from seatrial.core.case import Case
+from seatrial.core.run import RunInfo, RunStatus
+from seatrial.core.trial import TrialRecord, TrialStatus
+from seatrial.errors import ExitCode
+from seatrial.verdict.trials import Trial, attempts_folded, reason_of
+
+__all__ = ["CaseResult", "CaseVerdict", "case_results", "exit_code"]
+
+
+class CaseVerdict(StrEnum):
+    """What all trials of a case say together."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    UNGRADED = "ungraded"
+    INVALID = "invalid"
+    NOT_RUN = "not_run"
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    """One case of a run."""
+
+    case_id: str
+    suite: str
+    risk: str
+    gate: bool
+    """Whether its suite decides exit codes."""
+    deterministic: bool
+    """Whether the case or the agent is declared free of chance: then any flip is a change."""
+    digest: str
+    """Of the case and all it rests on; cases compare on equal digests."""
+    verdict: CaseVerdict
+    passes: int
+    valid: int
+    """Trials that passed or failed."""
+    trials: int
+    """Trials planned, or on record when those are more."""
+    required: int
+    """Passes that the case needs out of `trials`."""
+    reason: str
+    """Why it did not pass, from its first trial that says so; empty when it passed."""
+    recorded: tuple[Trial, ...]
+    """In order of their numbers, attempts folded."""
+
+    @property
+    def run(self) -> int:
+        """Trials on record."""
+        return len(self.recorded)
+
+    @property
+    def rate(self) -> float | None:
+        """Passes among valid trials; None when there is no valid trial."""
+        return self.passes / self.valid if self.valid else None
+
+    @property
+    def invalid(self) -> dict[str, int]:
+        """Invalid trials by reason."""
+        reasons = (trial.last.invalid_reason or "harness" for trial in self.recorded if _is_invalid(trial))
+        return dict(sorted(Counter(str(reason) for reason in reasons).items()))
+
+    def count(self, status: TrialStatus) -> int:
+        """Trials that ended with this status."""
+        return sum(trial.last.status is status for trial in self.recorded)
+
+
+def _is_invalid(trial: Trial) -> bool:
+    return trial.last.status is TrialStatus.INVALID
+
+
+def case_results(info: RunInfo, cases: Sequence[Case], records: Iterable[TrialRecord]) -> tuple[CaseResult, ...]:
+    """The result of every case, in the order of `cases`, whatever the order of `records`.
+
+    Raises ValueError when a record belongs to none of the cases.
+    """
+    folded = attempts_folded(records)
+    strangers = sorted(folded.keys() - {case.id for case in cases})
+    if strangers:
+        raise ValueError(f"there are trials of {strangers[0]!r}, which is none of the run's cases")
+    return tuple(_case_result(info, case, folded.get(case.id, ())) for case in cases)
+
+
+def _case_result(info: RunInfo, case: Case, trials: tuple[Trial, ...]) -> CaseResult:
+    planned = max(info.trials.get(case.id, case.thresholds.trials), len(trials))
+    required = case.thresholds.successes_needed(planned)
+    passes = sum(trial.passed for trial in trials)
+    valid = sum(trial.valid for trial in trials)
+    verdict = _verdict(trials, planned, required)
+    recorded_digest = trials[0].last.case_digest if trials else ""
+    return CaseResult(
+        case_id=case.id,
+        suite=case.suite,
+        risk=case.risk,
+        gate=info.gating.get(case.suite, True),
+        deterministic=case.deterministic or info.agent.get("deterministic") is True,
+        digest=info.cases.get(case.id) or recorded_digest or case.digest,
+        verdict=verdict,
+        passes=passes,
+        valid=valid,
+        trials=planned,
+        required=required,
+        reason=_reason(verdict, trials, planned),
+        recorded=trials,
+    )
+
+
+def _verdict(trials: Sequence[Trial], planned: int, required: int) -> CaseVerdict:
+    passes = sum(trial.passed for trial in trials)
+    fails = sum(trial.valid for trial in trials) - passes
+    if passes >= required:
+        return CaseVerdict.PASSED
+    if planned - fails < required:
+        return CaseVerdict.FAILED
+    if any(map(_is_invalid, trials)):
+        return CaseVerdict.INVALID
+    return CaseVerdict.NOT_RUN if len(trials) < planned else CaseVerdict.UNGRADED
+
+
+_TELLING = {
+    CaseVerdict.FAILED: TrialStatus.FAILED,
+    CaseVerdict.INVALID: TrialStatus.INVALID,
+    CaseVerdict.UNGRADED: TrialStatus.UNGRADED,
+}
+
+
+def _reason(verdict: CaseVerdict, trials: Sequence[Trial], planned: int) -> str:
+    if verdict is CaseVerdict.PASSED:
+        return ""
+    if verdict is CaseVerdict.NOT_RUN:
+        return f"{planned - len(trials)} of {planned} trials did not run"
+    return next(reason_of(trial.last) for trial in trials if trial.last.status is _TELLING[verdict])
+
+
+def exit_code(info: RunInfo, results: Sequence[CaseResult]) -> ExitCode:
+    """What `run` tells the shell. Cases of suites that do not gate change nothing.
+
+    FAILED when a gating case failed; else INCOMPLETE when one is invalid, ungraded or did not run, when the run
+    ended before its time, or when there is no case at all; else PASS.
+    """
+    verdicts = {result.verdict for result in results if result.gate}
+    if CaseVerdict.FAILED in verdicts:
+        return ExitCode.FAILED
+    cut_short = info.status in (RunStatus.INTERRUPTED, RunStatus.OUT_OF_BUDGET)
+    if verdicts - {CaseVerdict.PASSED} or cut_short or not results:
+        return ExitCode.INCOMPLETE
+    return ExitCode.PASS

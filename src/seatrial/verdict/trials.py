@@ -1,0 +1,138 @@
+"""The trials behind every figure: attempts folded, and the one line that says what went wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import fsum
+
+from seatrial.core.grade import Grade, GraderFailure, Verdict
+from seatrial.core.trace import StopReason
+from seatrial.core.trial import InvalidReason, TrialKey, TrialRecord, TrialStatus
+
+__all__ = ["Cost", "Trial", "attempts_folded", "failure_text", "reason_of", "stable"]
+
+_ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]{6,}")
+_STOPPED = {
+    StopReason.AGENT_ERROR: "the agent raised",
+    StopReason.TIMEOUT: "timeout: the time limit was reached",
+    StopReason.MAX_STEPS: "max_steps: the step limit was reached",
+    StopReason.WAITING_APPROVAL: "waiting_approval: an approval stayed unanswered",
+    StopReason.CANCELLED: "cancelled",
+    StopReason.BUDGET: "budget: the budget ran out",
+    StopReason.HARNESS_ERROR: "harness_error",
+}
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Money spent, in USD, with what is not known of it."""
+
+    known_usd: float = 0.0
+    """Sum of the known costs: the total when `unknown` is 0, else a lower bound."""
+    counted: int = 0
+    """Attempts whose cost is known."""
+    unknown: int = 0
+    """Attempts whose cost is not; an unknown cost is never free."""
+
+    @classmethod
+    def of(cls, records: Iterable[TrialRecord]) -> Cost:
+        """The cost of these attempts together."""
+        costs = [record.cost_usd for record in records]
+        known = [cost for cost in costs if cost is not None]
+        return cls(fsum(known), len(known), len(costs) - len(known))
+
+    @property
+    def usd(self) -> float | None:
+        """The exact total; None when part of it is unknown or nothing was counted."""
+        return self.known_usd if self.counted and not self.unknown else None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One trial with all its attempts: the last one counts, the earlier ones cost."""
+
+    attempts: tuple[TrialRecord, ...]
+    """In order of `attempt`; at least one."""
+
+    @property
+    def last(self) -> TrialRecord:
+        return self.attempts[-1]
+
+    @property
+    def index(self) -> int:
+        """1-based number of the trial."""
+        return self.last.trial_index
+
+    @property
+    def valid(self) -> bool:
+        return self.last.valid
+
+    @property
+    def passed(self) -> bool:
+        return self.last.status is TrialStatus.PASSED
+
+    @property
+    def cost(self) -> Cost:
+        """Of all attempts."""
+        return Cost.of(self.attempts)
+
+
+def attempts_folded(records: Iterable[TrialRecord]) -> dict[str, tuple[Trial, ...]]:
+    """Trials by case id, each case's in order of their numbers, whatever the order in which they finished.
+
+    Where one attempt is on record twice (a scheduler may start a trial twice), the first record counts.
+    """
+    attempts: dict[TrialKey, dict[int, TrialRecord]] = {}
+    for record in records:
+        attempts.setdefault(record.key, {}).setdefault(record.attempt, record)
+    cases: dict[str, list[Trial]] = {}
+    for key in sorted(attempts, key=lambda key: key.trial_index):
+        trial = Trial(tuple(attempts[key][number] for number in sorted(attempts[key])))
+        cases.setdefault(key.case_id, []).append(trial)
+    return {case_id: tuple(trials) for case_id, trials in cases.items()}
+
+
+def stable(text: str) -> str:
+    """`text` without memory addresses, which differ between runs that behave alike."""
+    return _ADDRESS.sub("", text)
+
+
+def failure_text(failure: GraderFailure) -> str:
+    """`raised ValueError: message` of a grader that broke."""
+    return stable(f"raised {failure.error}: {failure.message}")
+
+
+def reason_of(record: TrialRecord) -> str:
+    """Why this attempt did not pass: what ended it, else its first failing grade; empty when it passed.
+
+    The first error wins: a trial that crashed reports the crash, not what is missing because of it.
+    """
+    match record.status:
+        case TrialStatus.PASSED:
+            return ""
+        case TrialStatus.UNGRADED:
+            return record.detail or "nothing required was graded"
+        case TrialStatus.INVALID:
+            return stable(_why_invalid(record))
+    if record.error is not None:
+        return stable(record.error.summary)
+    if record.stop_reason is not StopReason.ANSWERED:
+        return stable(record.detail or _STOPPED[record.stop_reason])
+    failed = next((grade for grade in record.grades if grade.required and grade.verdict is Verdict.FAIL), None)
+    return stable(record.detail) if failed is None else _named(failed)
+
+
+def _named(grade: Grade) -> str:
+    return stable(f"{grade.name}: {grade.reason}" if grade.reason else grade.name)
+
+
+def _why_invalid(record: TrialRecord) -> str:
+    broken = next((failure for failure in record.grader_failures if failure.required), None)
+    if broken is not None and record.invalid_reason in (InvalidReason.GRADER, InvalidReason.JUDGE):
+        return f"{broken.name}: {failure_text(broken)}"
+    silent = next((grade for grade in record.grades if grade.required and grade.verdict is Verdict.ABSTAIN), None)
+    if silent is not None and record.invalid_reason is InvalidReason.UNOBSERVED:
+        return _named(silent)
+    return record.detail or f"invalid: {record.invalid_reason or 'harness'}"
