@@ -20,18 +20,13 @@ __all__ = ["Registry", "load_object"]
 def load_object(path: str) -> Any:
     """The object at `module:attribute.path`.
 
-    Raises UsageError when the path is malformed, the module is not importable for want of the module itself,
-    or the attribute is missing. An exception raised inside the module while it loads is passed on unchanged.
+    Raises UsageError when the path is malformed, the module cannot be found, raises while it is imported (the message
+    says what and where), or lacks the attribute.
     """
     module_name, colon, attributes = path.partition(":")
     if not (colon and module_name and attributes):
         raise UsageError(f"{path!r} is not an import path; write module:object, such as my_module:my_function")
-    try:
-        target: Any = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not (module_name == error.name or module_name.startswith(error.name + ".")):
-            raise
-        raise UsageError(f"{path!r}: there is no module named {error.name!r}") from error
+    target = _imported(module_name, path)
     for attribute in attributes.split("."):
         if not hasattr(target, attribute):
             public = [name for name in vars(target) if not name.startswith("_")] if hasattr(target, "__dict__") else []
@@ -39,6 +34,27 @@ def load_object(path: str) -> Any:
             raise UsageError(f"{path!r}: {module_name} has no {attribute!r}" + (f"; {hint}" if hint else ""))
         target = getattr(target, attribute)
     return target
+
+
+def _imported(module_name: str, path: str) -> Any:
+    try:
+        return importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (module_name + ".").startswith(error.name + "."):
+            raise UsageError(f"{path!r}: there is no module named {error.name!r}") from error
+        raise UsageError(f"{path!r}: importing it needs {error.name!r}, which is not installed") from error
+    except (Exception, SystemExit) as error:
+        raise UsageError(f"{path!r}: importing it raised {type(error).__name__}: {error}{_where(error)}") from error
+
+
+def _where(error: BaseException) -> str:
+    """` (file:line)` of the innermost frame, for a message without a traceback."""
+    if isinstance(error, SyntaxError):
+        return ""  # its text names the place already
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return "" if trace is None else f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})"
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,14 @@ import re
 from collections.abc import Mapping, Set
 from typing import Any
 
-__all__ = ["digest", "dumps", "from_json", "to_json"]
+__all__ = ["SHOWN", "digest", "dumps", "from_json", "shortened", "to_json"]
 
 Json = Any
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 _DEEPEST = 100
+
+SHOWN = 2 * 1024
+"""Characters of a large output that records and reports show."""
 
 
 def to_json(value: object) -> Json:
@@ -163,3 +166,12 @@ def digest(value: Json) -> str:
     """`sha256:<64 hex digits>` of JSON data, whatever the order of its keys."""
     text = dumps(value, sort_keys=True)
     return "sha256:" + hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def shortened(text: str, limit: int = SHOWN) -> str:
+    """The first `limit` characters and how large the whole is, when `text` is longer."""
+    if len(text) <= limit:
+        return text
+    size = len(text.encode("utf-8", "replace"))
+    shown = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.1f} kB"
+    return f"{text[:limit]} ... truncated, {shown}"

@@ -19,7 +19,7 @@ from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
 from seatrial.errors import Diagnostic, ExitCode, StorageError, UsageError, did_you_mean
 from seatrial.harness.plan import Plan, Request, importable, plan
-from seatrial.report.files import results_text
+from seatrial.report.files import write_results
 from seatrial.report.summary import summary
 from seatrial.runner.executors.local import LocalExecutor, Running
 from seatrial.runner.schedule import FixedTrials
@@ -31,7 +31,7 @@ from seatrial.verdict.metrics import CaseResult, case_results, exit_code
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Run", "arun", "execute", "failed_ids", "find_run", "load", "run"]
+__all__ = ["Run", "arun", "execute", "failed_ids", "find_run", "load", "run", "runs_of"]
 
 OnTrial = Callable[[TrialRecord, int, int], None]
 """Called with each finished trial, how many have finished, and how many are planned."""
@@ -150,7 +150,7 @@ def _end(planned: Plan, collector: _Collector, status: RunStatus) -> Run:
     planned.scratch.remove()
     definitions = tuple(case.case for case in planned.cases)
     run = Run(planned.folder, info, definitions, tuple(collector.records), planned.warnings)
-    write_text(planned.folder / "results.json", results_text(run.summary()))
+    write_results(planned.folder, run.summary())
     _remember(planned.folder, Path(planned.project.root))
     return run
 
@@ -248,6 +248,15 @@ def _run_folders(root: Path) -> list[Path]:
         if (elsewhere / "run.json").is_file():
             folders.append(elsewhere)
     return folders
+
+
+def runs_of(root: Path) -> list[RunInfo]:
+    """What every readable run of the project says of itself, newest first."""
+    found = []
+    for folder in _run_folders(root):
+        with contextlib.suppress(StorageError):
+            found.append(RunFolder(folder).info)
+    return sorted(found, key=lambda info: (info.started, info.run_id), reverse=True)
 
 
 def _started(folder: Path) -> str:

@@ -89,7 +89,7 @@ class RunWriter:
     def write(self, record: TrialRecord, trace: Trace) -> TrialRecord:
         """Append one finished trial; gives the record as written (masked, linked, large output moved out)."""
         key = {"case_id": record.case_id, "trial_index": record.trial_index, "attempt": record.attempt}
-        trace_json = self._masks.value(trace.model_dump(mode="json", exclude_defaults=True))
+        trace_json = self._masks.value(_trace_json(trace))
         position = self._append_line(self._traces, dumps({**key, **trace_json}))
         data = self._masks.value(record.model_dump(mode="json"))
         data.update(run_id=self.info.run_id, trace_at=position, previous=self._previous)
@@ -122,10 +122,10 @@ class RunWriter:
         text = data["output"] if isinstance(data["output"], str) else dumps(data["output"])
         if len(text) <= INLINE_OUTPUT:
             return
-        suffix = "txt" if isinstance(data["output"], str) else "json"
+        suffix = "txt" if isinstance(data["output"], str) and _storable(text) else "json"
         key = f"{data['case_id']}#{data['trial_index']}"
         name = f"outputs/{file_name(key)}.{data['attempt']}.{suffix}"
-        write_text(self.folder / name, text if suffix == "txt" and _storable(text) else dumps(data["output"]))
+        write_text(self.folder / name, text if suffix == "txt" else dumps(data["output"]))
         data["output"] = f"{text[:KEPT_OF_LARGE_OUTPUT]} ... truncated, {_size(len(text.encode('utf-8', 'replace')))}"
         data["output_file"] = name
 
@@ -140,6 +140,14 @@ def _size(size: int) -> str:
 
 def _case_json(case: Case) -> Any:
     return case.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+
+def _trace_json(trace: Trace) -> dict[str, Any]:
+    """A trace without what is as by default; `kind` is a default, and yet says which event it is."""
+    data = trace.model_dump(mode="json", exclude_defaults=True)
+    for event, fields in zip(trace.events, data.get("events", ()), strict=False):
+        fields["kind"] = event.kind
+    return data
 
 
 def _append(path: Path) -> IO[bytes]:

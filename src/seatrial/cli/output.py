@@ -1,0 +1,69 @@
+"""Where a command's words go: results to standard output, everything else to standard error."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from seatrial.errors import InputError, SeatrialError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["as_json", "json_option", "print_error", "print_json", "project_option", "stderr", "stdout"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def project_option(command: F) -> F:
+    """`--project DIR`: the project's folder, instead of the one found upward from here."""
+    return click.option(
+        "--project",
+        type=click.Path(path_type=Path, file_okay=False, exists=True),
+        metavar="DIR",
+        help="The project's folder (default: found upward from here).",
+    )(command)
+
+
+def json_option(command: F) -> F:
+    """`--json`: exactly one JSON document on standard output."""
+    return click.option("--json", "as_json", is_flag=True, help="Print exactly one JSON document.")(command)
+
+
+def stdout() -> Console:
+    """Results go here."""
+    from seatrial.report.terminal import console
+
+    return console(sys.stdout)
+
+
+def stderr() -> Console:
+    """Progress, warnings and errors go here."""
+    from seatrial.report.terminal import console
+
+    return console(sys.stderr)
+
+
+def print_json(data: Any) -> None:
+    """One JSON document on standard output, UTF-8 whatever the locale."""
+    from seatrial.report.files import json_text
+
+    sys.stdout.flush()
+    sys.stdout.buffer.write(json_text(data).encode("utf-8"))
+    sys.stdout.buffer.flush()
+
+
+def print_error(error: SeatrialError) -> None:
+    """A user's mistake as one clear message, or one a place."""
+    from seatrial.report.terminal import print_diagnostics
+
+    if isinstance(error, InputError):
+        print_diagnostics(stderr(), error.diagnostics)
+    else:
+        from seatrial.report.literal import lines
+
+        click.echo("seatrial: " + "\n".join(lines(str(error))), err=True)

@@ -1,0 +1,111 @@
+"""`seatrial run`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from seatrial.cli.output import json_option, print_json, project_option, stderr, stdout
+from seatrial.errors import UsageError
+from seatrial.harness.plan import Request, plan, selected_cases
+from seatrial.harness.runs import Run, execute, failed_ids, find_run, load
+from seatrial.loading.config import find_root
+
+__all__ = ["run"]
+
+
+@click.command()
+@click.argument("select", nargs=-1, metavar="[PATH|SUITE|CASE]...")
+@click.option("--suite", multiple=True, metavar="NAME", help="Only cases of this suite (repeatable).")
+@click.option("--tag", multiple=True, metavar="TAG", help="Only cases with this tag (repeatable).")
+@click.option("--risk", multiple=True, type=click.Choice(["low", "medium", "high", "critical"]), help="Only this risk.")
+@click.option("-k", "keyword", metavar="TEXT", help="Only cases whose id holds TEXT; and, or, not and ( ) work.")
+@click.option("--failed-from", metavar="RUN", help="Only cases that did not pass in that run (folder, id or latest).")
+@click.option("--agent", metavar="SPEC", help="module:object instead of the project's agent.")
+@click.option("--build", metavar="NAME", help="One of the project's builds.")
+@click.option("--trials", type=click.IntRange(min=1), metavar="N", help="Trials a case, instead of its own number.")
+@click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Trials in flight at once.")
+@click.option("--timeout", "timeout_s", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Seconds a trial.")
+@click.option("--seed", type=int, metavar="N", help="Seed of the run (default: random, on record).")
+@click.option("--tools", type=click.Choice(["stand_in", "real"]), help="Whether stand-ins answer for tools.")
+@click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="The run folder itself (new or empty).")
+@click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="Override a setting of seatrial.yaml.")
+@click.option("--list", "list_only", is_flag=True, help="List the selected cases and run nothing.")
+@click.option("--debug", is_flag=True, help="One trial, nothing captured, a debugger where the agent raises.")
+@click.option("-v", "--verbose", count=True, help="More detail (repeatable).")
+@click.option("-q", "--quiet", is_flag=True, help="Only the result line.")
+@project_option
+@json_option
+def run(
+    *, set_: tuple[str, ...], failed_from: str | None, list_only: bool, verbose: int, quiet: bool, as_json: bool, **given: Any
+) -> None:
+    """Run the agent on the selected cases, each trial in a freshly reset environment, and grade every trial.
+
+    Selects by path, suite or case id; without a selection every case runs. Exits 0 when all passed, 1 when a case of
+    a gating suite failed, 4 when one is invalid or ungraded, 5 when nothing was selected.
+    """
+    request = Request(**given, set=set_, ids=_ids(failed_from, given["project"]), command=tuple(sys.argv[1:]))
+    if list_only:
+        _list_cases(request, as_json=as_json)
+        return
+    finished = _run(request, quiet=quiet or as_json)
+    _show(finished, as_json=as_json, verbosity=-1 if quiet else verbose)
+    sys.exit(finished.exit_code)
+
+
+def _ids(failed_from: str | None, project: Path | None) -> frozenset[str] | None:
+    if failed_from is None:
+        return None
+    run = load(find_run(failed_from, find_root(project)))
+    ids = failed_ids(run)
+    if not ids:
+        raise UsageError(f"every case passed in {run.folder}; there is nothing to run again")
+    return ids
+
+
+def _list_cases(request: Request, *, as_json: bool) -> None:
+    from seatrial.report.terminal import print_cases
+
+    _, cases, _ = selected_cases(request)
+    if as_json:
+        print_json({"cases": [{"id": case.id, "suite": case.suite, "risk": case.risk} for case in cases]})
+    else:
+        print_cases(stdout(), cases)
+
+
+def _run(request: Request, *, quiet: bool) -> Run:
+    from seatrial.report.terminal import Progress, print_diagnostics
+
+    planned = plan(request)
+    if planned.warnings:
+        print_diagnostics(stderr(), planned.warnings)
+    if request.debug:
+        return execute(planned, debugger=_post_mortem())
+    with Progress(stderr(), planned.total, quiet=quiet) as progress:
+        return execute(planned, progress.update)
+
+
+def _post_mortem() -> Callable[[BaseException], None]:
+    import pdb  # noqa: T100  what --debug is for
+    import traceback
+
+    def at(error: BaseException) -> None:
+        traceback.print_exception(error)
+        pdb.post_mortem(error.__traceback__)
+
+    return at
+
+
+def _show(finished: Run, *, as_json: bool, verbosity: int) -> None:
+    from seatrial.report.terminal import print_summary
+
+    if as_json:
+        print_json(finished.summary())
+        return
+    print_summary(stdout(), finished.summary(), verbosity=verbosity)
+    if verbosity >= 0:
+        click.echo(f"run folder: {finished.folder}", err=True)

@@ -1,0 +1,89 @@
+"""The folder that a trial lives in, made when first touched, and removing folders for good."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from seatrial.environment.failure import FixtureError, TrialOver
+
+__all__ = ["TrialFolder", "copy_into", "remove_tree"]
+
+_OWNER_ALL = stat.S_IRWXU
+
+
+class TrialFolder:
+    """The folder of one trial. `path` makes it; once removed it is never made again."""
+
+    def __init__(self, parent: Callable[[], Path] | None = None) -> None:
+        self._parent = parent
+        self._path: Path | None = None
+        self._removed = False
+        self._lock = threading.Lock()
+
+    @property
+    def path(self) -> Path:
+        """Absolute. Raises TrialOver after the trial."""
+        with self._lock:
+            if self._removed:
+                raise TrialOver("the trial is over: its folder and database are gone")
+            if self._path is None:
+                parent = None if self._parent is None else self._parent()
+                self._path = Path(tempfile.mkdtemp(prefix="trial-", dir=parent)).resolve()
+            return self._path
+
+    @property
+    def made(self) -> bool:
+        """Whether anybody has touched it."""
+        return self._path is not None
+
+    def remove(self) -> None:
+        """Remove it with all it holds. Raises FixtureError when something in it cannot be removed."""
+        with self._lock:
+            self._removed = True
+            path, self._path = self._path, None
+        if path is not None:
+            remove_tree(path)
+
+
+def copy_into(source: Path, target: Path) -> None:
+    """Copy a folder's contents, or one file, into the folder `target` (made when missing)."""
+    if source.is_dir():
+        shutil.copytree(source, target, dirs_exist_ok=True)
+    else:
+        target.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(source, target / source.name)
+
+
+def remove_tree(folder: Path, attempts: int = 3) -> None:
+    """Remove a folder, read-only files and folders in it too.
+
+    Tries again where a process that has not ended yet still writes into it. Raises FixtureError in the end.
+    """
+    problem: OSError | None = None
+    for _ in range(attempts):
+        try:
+            shutil.rmtree(folder)
+        except FileNotFoundError:
+            if not folder.exists():
+                return
+        except OSError as error:
+            problem = error
+            _make_writable(folder)
+        else:
+            return
+    raise FixtureError(f"could not remove the folder {folder}: {problem}") from problem
+
+
+def _make_writable(folder: Path) -> None:
+    folder.chmod(_OWNER_ALL)
+    for parent, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            path = Path(parent, name)
+            if not path.is_symlink():
+                path.chmod(_OWNER_ALL)

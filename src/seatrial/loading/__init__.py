@@ -1,0 +1,1 @@
+"""Files that people write become core models here, or every diagnostic at once."""

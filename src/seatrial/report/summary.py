@@ -1,0 +1,264 @@
+"""The one place that turns results into rows: the content of `results.json`, which every report shows.
+
+Rows stand in the order of the selection; equal behaviour gives equal text. What differs between two runs that behave
+alike - durations, times of day, ids, seeds - stands under `times` alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from seatrial.core.case import Case
+from seatrial.core.encoding import SHOWN, dumps, shortened
+from seatrial.core.grade import Grade
+from seatrial.core.run import RunInfo
+from seatrial.core.trial import TrialRecord
+from seatrial.errors import ExitCode
+from seatrial.verdict.comparison import CaseComparison, Comparison
+from seatrial.verdict.figures import (
+    CostFigure,
+    agreement,
+    cost_figure,
+    first_attempt,
+    latency,
+    mean_steps,
+    mean_tokens,
+    problems,
+    stops,
+)
+from seatrial.verdict.metrics import CaseResult, case_results, exit_code
+from seatrial.verdict.rows import (
+    PassRate,
+    Ratio,
+    SuiteRow,
+    ToolRow,
+    grader_rows,
+    handoff_rows,
+    suite_row,
+    suite_rows,
+    tally_sums,
+    tool_rows,
+)
+from seatrial.verdict.sides import SideCase
+from seatrial.verdict.trials import Cost, Trial, failure_text, reason_of, stable
+
+__all__ = ["RESULTS_VERSION", "VERDICTS", "comparison_json", "summary"]
+
+RESULTS_VERSION = 1
+
+VERDICTS = {
+    ExitCode.PASS: "passed",
+    ExitCode.FAILED: "failed",
+    ExitCode.REVIEW: "review",
+    ExitCode.INCOMPLETE: "incomplete",
+}
+"""The verdict on a run or a comparison in a word, by its exit code."""
+
+
+def summary(info: RunInfo, cases: Sequence[Case], records: Iterable[TrialRecord]) -> dict[str, Any]:
+    """The content of `results.json`, as JSON data.
+
+    `{version, suites, cases, graders, figures, problems, times}`; a rate or mean of nothing is None, with its
+    counts beside it.
+    """
+    results = case_results(info, cases, records)
+    asking = {case.id: case for case in cases}
+    return {
+        "version": RESULTS_VERSION,
+        "suites": [_suite(row) for row in suite_rows(results)],
+        "cases": [_case(result, asking[result.case_id]) for result in results],
+        "graders": [asdict(row) for row in grader_rows(results, cases)],
+        "figures": _figures(info, results),
+        "problems": [asdict(problem) for problem in problems(info, results)],
+        "times": _times(info, results),
+    }
+
+
+def _rate(rate: PassRate | None) -> dict[str, Any] | None:
+    return None if rate is None else {**asdict(rate), "pooled": rate.pooled}
+
+
+def _ratio(ratio: Ratio | None) -> dict[str, Any] | None:
+    return None if ratio is None else {"rate": ratio.rate, "hit": ratio.hit, "of": ratio.of}
+
+
+def _suite(row: SuiteRow) -> dict[str, Any]:
+    return {"suite": row.suite, "gate": row.gate, "cases": row.cases, "trials": row.trials, "rate": _rate(row.rate)}
+
+
+# --- cases -----------------------------------------------------------------------------------------------------------
+
+
+def _case(result: CaseResult, case: Case) -> dict[str, Any]:
+    return {
+        "id": result.case_id,
+        "suite": result.suite,
+        "risk": result.risk,
+        "gate": result.gate,
+        "deterministic": result.deterministic,
+        "verdict": str(result.verdict),
+        "passes": result.passes,
+        "valid": result.valid,
+        "trials": result.trials,
+        "run": result.run,
+        "required": result.required,
+        "rate": result.rate,
+        "reason": result.reason,
+        "invalid": result.invalid,
+        "digest": result.digest,
+        "grades": [asdict(row) for row in grader_rows([result], [case])],
+        "trials_detail": [_trial(trial) for trial in result.recorded],
+    }
+
+
+def _trial(trial: Trial) -> dict[str, Any]:
+    record = trial.last
+    return {
+        "trial": trial.index,
+        "attempts": len(trial.attempts),
+        "status": str(record.status),
+        "invalid_reason": None if record.invalid_reason is None else str(record.invalid_reason),
+        "stop_reason": str(record.stop_reason),
+        "reason": reason_of(record),
+        "error": None if record.error is None else stable(record.error.summary),
+        "output": _shown(record),
+        "outcome": record.outcome,
+        "steps": record.steps,
+        "tools": record.tools,
+        "handoffs": [list(pair) for pair in record.handoffs],
+        "tokens": {"input": record.tokens.input, "output": record.tokens.output},
+        "cost_usd": trial.cost.usd,
+        "grades": [_grade(grade) for grade in record.grades],
+        "grader_failures": [
+            {"name": failure.name, "reason": failure_text(failure), "required": failure.required}
+            for failure in record.grader_failures
+        ],
+    }
+
+
+def _grade(grade: Grade) -> dict[str, Any]:
+    return {
+        "name": grade.name,
+        "verdict": str(grade.verdict),
+        "score": grade.score,
+        "required": grade.required,
+        "reason": stable(grade.reason),
+    }
+
+
+def _shown(record: TrialRecord) -> Any:
+    """The output as it is when it is short, else its first 2 KB as text with the size of the whole."""
+    output = record.output
+    if record.output_file is not None or output is None:
+        return output
+    text = output if isinstance(output, str) else dumps(output)
+    return shortened(text) if len(text) > SHOWN else output
+
+
+# --- figures ---------------------------------------------------------------------------------------------------------
+
+
+def _figures(info: RunInfo, results: Sequence[CaseResult]) -> dict[str, Any]:
+    whole = suite_row("", results)
+    gating = [result for result in results if result.gate]
+    return {
+        "verdict": VERDICTS[exit_code(info, results)],
+        "cases": whole.cases,
+        "gating_cases": suite_row("", gating).cases,
+        "trials": {**whole.trials, "retried": _retried(results), "stops": stops(results)},
+        "pass_rate": _rate(whole.rate),
+        "first_attempt": asdict(first_attempt(results)),
+        "consistency": asdict(agreement(results)),
+        "steps": {unit: asdict(mean) for unit, mean in mean_steps(results).items()},
+        "tokens": {kind: asdict(mean) for kind, mean in mean_tokens(results).items()},
+        "cost": _cost(cost_figure(results)),
+        "tools": [_tool(row) for row in tool_rows(results)],
+        "handoffs": [asdict(row) for row in handoff_rows(results)],
+        "tallies": {name: _ratio(ratio) for name, ratio in tally_sums(results).items()},
+    }
+
+
+def _retried(results: Iterable[CaseResult]) -> int:
+    return sum(len(trial.attempts) > 1 for result in results for trial in result.recorded)
+
+
+def _tool(row: ToolRow) -> dict[str, Any]:
+    return {**asdict(row), "recall": _ratio(row.recall), "precision": _ratio(row.precision)}
+
+
+def _cost(figure: CostFigure) -> dict[str, Any]:
+    return {
+        "total": _money(figure.total),
+        "valid": _money(figure.valid),
+        "retried": _money(figure.retried),
+        "invalid": _money(figure.invalid),
+        "per_success_usd": figure.per_success_usd,
+        "passes": figure.passes,
+    }
+
+
+def _money(cost: Cost) -> dict[str, Any]:
+    return {"usd": cost.usd, **asdict(cost)}
+
+
+# --- what differs from run to run ------------------------------------------------------------------------------------
+
+
+def _times(info: RunInfo, results: Sequence[CaseResult]) -> dict[str, Any]:
+    return {
+        "run_id": info.run_id,
+        "build_id": info.build_id,
+        "started": info.started,
+        "ended": info.ended,
+        "seed": info.seed,
+        "latency": asdict(latency(results)),
+        "trials": [
+            {"id": result.case_id, "trial": trial.index, "started": trial.last.started, "ms": trial.last.latency_ms}
+            for result in results
+            for trial in result.recorded
+        ],
+    }
+
+
+# --- comparison ------------------------------------------------------------------------------------------------------
+
+
+def comparison_json(comparison: Comparison, *, strict: bool = False) -> dict[str, Any]:
+    """What `compare --json` prints: `{version, baseline, candidate, verdict, counts, cases}`.
+
+    A case has `id`, `change`, `grounds` (deterministic, critical or null: within noise), and both sides.
+    """
+    return {
+        "version": 1,
+        "baseline": comparison.baseline,
+        "candidate": comparison.candidate,
+        "verdict": VERDICTS[comparison.exit_code(strict=strict)],
+        "counts": {str(change): count for change, count in comparison.counts.items()},
+        "cases": [_compared(row) for row in comparison.cases],
+    }
+
+
+def _compared(row: CaseComparison) -> dict[str, Any]:
+    return {
+        "id": row.case_id,
+        "change": str(row.change),
+        "grounds": row.grounds,
+        "gate": row.gates,
+        "baseline": _side(row.baseline),
+        "candidate": _side(row.candidate),
+    }
+
+
+def _side(side: SideCase | None) -> dict[str, Any] | None:
+    if side is None:
+        return None
+    return {
+        "verdict": str(side.verdict),
+        "passes": side.passes,
+        "valid": side.valid,
+        "trials": side.trials,
+        "rate": side.rate,
+        "reason": side.reason,
+    }

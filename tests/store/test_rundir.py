@@ -1,0 +1,160 @@
+"""A run folder keeps every finished trial, exactly, and shows when it was touched."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seatrial.core.case import Case
+from seatrial.core.encoding import to_json
+from seatrial.core.run import RunInfo, RunStatus
+from seatrial.core.trace import Message, StopReason, ToolCallEvent, Trace
+from seatrial.core.trial import TrialRecord, TrialStatus
+from seatrial.errors import StorageError, UsageError
+from seatrial.store.rundir import FIRST_LINK, RunFolder, RunWriter, line_digest
+
+CASE = Case(id="a/b", input={"message": "hello"}, expected={"required_tools": [], "handoff": {"target": None}})
+
+
+def record(case_id: str = "a/b", **changes: Any) -> TrialRecord:
+    fields: dict[str, Any] = {"case_id": case_id, "status": TrialStatus.PASSED, "stop_reason": StopReason.ANSWERED}
+    return TrialRecord(**(fields | changes))
+
+
+TRACE = Trace(
+    events=(
+        Message(number=1, role="user", content="hello"),
+        ToolCallEvent(number=2, name="look", arguments={"n": 1}, result={"$type": "decimal", "value": "1.10"}, ended=3),
+    ),
+    observes=frozenset({"tool_calls"}),
+    output="done",
+    outputs=("done",),
+)
+
+
+def write_run(folder: Path, *written: tuple[TrialRecord, Trace]) -> RunFolder:
+    writer = RunWriter.create(folder, RunInfo(run_id="r1"), [CASE])
+    for item in written:
+        writer.write(*item)
+    writer.finish(writer.info.model_copy(update={"status": RunStatus.FINISHED}))
+    return RunFolder(folder)
+
+
+def test_records_traces_and_cases_read_back_equal(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", (record(output="done"), TRACE), (record(trial_index=2), Trace()))
+    first, second = run.records()
+    assert run.trace(first) == TRACE
+    assert run.trace(second) == Trace()
+    assert (first.output, first.run_id, second.trial_index) == ("done", "r1", 2)
+    assert run.info.status is RunStatus.FINISHED
+    (case,) = run.cases()
+    assert case.expected.required_tools == ()
+    assert case.expected.handoff is not None
+    assert case.expected.handoff.expects_target
+    assert case.digest == CASE.digest
+
+
+def test_each_line_holds_the_digest_of_the_line_before(tmp_path: Path) -> None:
+    write_run(tmp_path, *[(record(trial_index=n), Trace()) for n in (1, 2, 3)])
+    lines = (tmp_path / "trials.jsonl").read_bytes().splitlines()
+    links = [json.loads(line)["previous"] for line in lines]
+    assert links == [FIRST_LINK, line_digest(lines[0]), line_digest(lines[1])]
+
+
+def test_a_torn_last_line_is_no_finished_trial(tmp_path: Path) -> None:
+    run = write_run(tmp_path, (record(), Trace()), (record(trial_index=2), Trace()))
+    trials = tmp_path / "trials.jsonl"
+    trials.write_bytes(trials.read_bytes()[:-20])
+    assert [item.trial_index for item in run.records()] == [1]
+
+
+def test_a_broken_line_before_the_last_is_an_error_that_names_its_place(tmp_path: Path) -> None:
+    run = write_run(tmp_path, (record(), Trace()), (record(trial_index=2), Trace()))
+    trials = tmp_path / "trials.jsonl"
+    first, second = trials.read_bytes().splitlines(keepends=True)
+    trials.write_bytes(first[:30] + b"\n" + second)
+    with pytest.raises(StorageError, match=r"trials\.jsonl:1: is not JSON"):
+        run.records()
+
+
+def test_an_output_folder_that_holds_something_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("keep me")
+    with pytest.raises(UsageError, match="not empty"):
+        RunWriter.create(tmp_path, RunInfo(run_id="r"), [])
+    assert (tmp_path / "mine.txt").read_text() == "keep me"
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="file"):
+        RunWriter.create(tmp_path / "file" / "run", RunInfo(run_id="r"), [])
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no run folder"):
+        RunFolder(tmp_path)
+
+
+@pytest.mark.parametrize("output", ["x" * 70_000, ["y" * 70_000], "\ud835" + "z" * 70_000])
+def test_a_large_output_goes_whole_to_a_file_and_its_start_to_the_record(tmp_path: Path, output: Any) -> None:
+    run = write_run(tmp_path, (record(output=output), Trace()))
+    (kept,) = run.records()
+    assert isinstance(kept.output, str)
+    assert len(kept.output) < 2_100
+    assert kept.output.endswith("truncated, 70.0 kB")
+    assert kept.output_file is not None
+    assert kept.output_file.startswith("outputs/")
+    assert run.output(kept) == output
+
+
+def test_bl_094_any_text_is_stored_and_read_back_equal(tmp_path: Path) -> None:
+    texts = ["\ud835 ok", "a\u0000b", "\U0001f600", *[f"plain {n}" for n in range(7)]]
+    run = write_run(tmp_path, *[(record(f"case{n}", output=text), Trace(output=text)) for n, text in enumerate(texts)])
+    records = run.records()
+    assert [item.output for item in records] == texts
+    assert [run.trace(item).output for item in records] == texts
+
+
+def test_bl_106_different_ids_never_share_an_output_file(tmp_path: Path) -> None:
+    ids = ["x/one", "y/one", "one", "ONE"]
+    run = write_run(tmp_path, *[(record(case_id, output=case_id * 70_000), Trace()) for case_id in ids])
+    files = [item.output_file for item in run.records()]
+    assert len({str(name).lower() for name in files}) == 4
+    assert [str(run.output(item))[: len(item.case_id)] for item in run.records()] == ids
+
+
+class Shout:
+    def value(self, value: Any) -> Any:
+        return json.loads(json.dumps(value).replace("hush", "[secret:X]"))
+
+
+def test_everything_passes_the_masks_before_it_is_written(tmp_path: Path) -> None:
+    case = Case(id="c", input="hush")
+    writer = RunWriter.create(tmp_path, RunInfo(run_id="r", agent={"target": "hush"}), [case], Shout())
+    kept = writer.write(record("c", output="hush", detail="hush"), Trace(output="hush", log="hush"))
+    writer.finish(writer.info)
+    assert kept.output == "[secret:X]"
+    assert not any(b"hush" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+        lambda s: st.lists(s, max_size=3) | st.dictionaries(st.text(), s, max_size=3),
+        max_leaves=8,
+    )
+)
+def test_any_output_survives_the_disk(tmp_path_factory: pytest.TempPathFactory, output: Any) -> None:
+    encoded = to_json(output)
+    folder = tmp_path_factory.mktemp("run")
+    run = write_run(folder, (record(output=encoded), Trace(output=encoded)))
+    (kept,) = run.records()
+    assert kept.output == encoded
+    assert run.trace(kept).output == encoded
+    json.loads((folder / "trials.jsonl").read_text(encoding="utf-8"), parse_constant=lambda name: pytest.fail(name))
