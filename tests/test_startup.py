@@ -23,7 +23,8 @@ FORBIDDEN = {
 
 
 def loaded_by(code: str) -> set[str]:
-    program = f"import sys\nbefore = set(sys.modules)\n{code}\nimport json\nprint(json.dumps(sorted(set(sys.modules) - before)))"
+    program = f"import sys\nbefore = set(sys.modules)\n{code}\nloaded = sorted(set(sys.modules) - before)\n"
+    program += "import json\nprint(json.dumps(loaded))\n"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     return set(json.loads(done.stdout.strip().splitlines()[-1]))
 

@@ -41,8 +41,8 @@ def _errors_as_messages(request: Any, handler: Any) -> Any:
     except GraphBubbleUp:
         raise
     except Exception as error:  # noqa: BLE001  whatever a tool raises
-        call = request.tool_call
-        return ToolMessage(f"{type(error).__name__}: {error}", tool_call_id=call["id"], name=call["name"], status="error")
+        call, told = request.tool_call, f"{type(error).__name__}: {error}"
+        return ToolMessage(told, tool_call_id=call["id"], name=call["name"], status="error")
 
 
 def language_model(quirks: frozenset[str] = frozenset()) -> BaseChatModel:

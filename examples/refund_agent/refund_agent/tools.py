@@ -94,7 +94,7 @@ def _handed_over(target: str, state: dict[str, Any], tool_call_id: str) -> Comma
     return Command(goto=target, graph=Command.PARENT, update={"messages": [*state["messages"], note]})
 
 
-@tool
+@tool("transfer_to_refund_supervisor")
 def handoff_to_supervisor(
     order_id: str,
     amount: float,
@@ -106,7 +106,7 @@ def handoff_to_supervisor(
     return _handed_over("refund_supervisor", state, tool_call_id)
 
 
-@tool
+@tool("transfer_to_refund_agent")
 def handoff_to_agent(
     reason: str,
     state: Annotated[dict[str, Any], InjectedState],
@@ -114,7 +114,3 @@ def handoff_to_agent(
 ) -> Command[Any]:
     """Send a case back to refund_agent."""
     return _handed_over("refund_agent", state, tool_call_id)
-
-
-handoff_to_supervisor.name = "transfer_to_refund_supervisor"
-handoff_to_agent.name = "transfer_to_refund_agent"

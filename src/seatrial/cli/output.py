@@ -14,7 +14,7 @@ from seatrial.errors import InputError, SeatrialError
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["as_json", "json_option", "print_error", "print_json", "project_option", "stderr", "stdout"]
+__all__ = ["json_option", "print_error", "print_json", "project_option", "stderr", "stdout"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 

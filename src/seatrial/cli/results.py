@@ -77,7 +77,7 @@ def compare(baseline: Path, candidate: Path, strict: bool, project: Path | None,
     else:
         from seatrial.report.terminal import print_comparison
 
-        print_comparison(stdout(), result)
+        print_comparison(stdout(), result.comparison, strict=result.strict)
     sys.exit(result.exit_code)
 
 

@@ -23,13 +23,17 @@ __all__ = ["run"]
 @click.option("--suite", multiple=True, metavar="NAME", help="Only cases of this suite (repeatable).")
 @click.option("--tag", multiple=True, metavar="TAG", help="Only cases with this tag (repeatable).")
 @click.option("--risk", multiple=True, type=click.Choice(["low", "medium", "high", "critical"]), help="Only this risk.")
-@click.option("-k", "keyword", metavar="TEXT", help="Only cases whose id holds TEXT; and, or, not and ( ) work.")
+@click.option(
+    "-k", "keyword", default="", metavar="TEXT", help="Only cases whose id holds TEXT; and, or, not and ( ) work."
+)
 @click.option("--failed-from", metavar="RUN", help="Only cases that did not pass in that run (folder, id or latest).")
 @click.option("--agent", metavar="SPEC", help="module:object instead of the project's agent.")
 @click.option("--build", metavar="NAME", help="One of the project's builds.")
 @click.option("--trials", type=click.IntRange(min=1), metavar="N", help="Trials a case, instead of its own number.")
 @click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Trials in flight at once.")
-@click.option("--timeout", "timeout_s", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Seconds a trial.")
+@click.option(
+    "--timeout", "timeout_s", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Seconds a trial."
+)
 @click.option("--seed", type=int, metavar="N", help="Seed of the run (default: random, on record).")
 @click.option("--tools", type=click.Choice(["stand_in", "real"]), help="Whether stand-ins answer for tools.")
 @click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="The run folder itself (new or empty).")
@@ -41,7 +45,14 @@ __all__ = ["run"]
 @project_option
 @json_option
 def run(
-    *, set_: tuple[str, ...], failed_from: str | None, list_only: bool, verbose: int, quiet: bool, as_json: bool, **given: Any
+    *,
+    set_: tuple[str, ...],
+    failed_from: str | None,
+    list_only: bool,
+    verbose: int,
+    quiet: bool,
+    as_json: bool,
+    **given: Any,
 ) -> None:
     """Run the agent on the selected cases, each trial in a freshly reset environment, and grade every trial.
 
@@ -90,7 +101,7 @@ def _run(request: Request, *, quiet: bool) -> Run:
 
 
 def _post_mortem() -> Callable[[BaseException], None]:
-    import pdb  # noqa: T100  what --debug is for
+    import pdb
     import traceback
 
     def at(error: BaseException) -> None:

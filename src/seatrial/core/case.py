@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, StrictBool, StrictInt, field_validator, model_validator
 
 from seatrial.core.encoding import digest
 from seatrial.core.frozen import Frozen
@@ -51,8 +51,8 @@ Matcher = Any
 class Times(Frozen):
     """How often a call is required."""
 
-    min: int = Field(default=1, ge=0)
-    max: int | None = Field(default=None, ge=0)
+    min: int = Field(default=1, ge=0, strict=True)
+    max: int | None = Field(default=None, ge=0, strict=True)
     """None = any number."""
 
     @model_validator(mode="before")
@@ -111,7 +111,7 @@ class HandoffExpectation(Frozen):
     """Where the conversation must go. `target: null` = nowhere; no `target` key = no expectation on it."""
 
     target: str | None = None
-    max_handoffs: int | None = Field(default=None, ge=0)
+    max_handoffs: int | None = Field(default=None, ge=0, strict=True)
     reason: Matcher = None
     required_context: tuple[str, ...] = ()
     """Paths that the handed-over context must hold."""
@@ -144,7 +144,7 @@ class ResponseExpectation(Frozen):
     equals: str | None = None
     """The whole text, after NFC and trimming; case kept."""
     json_schema: dict[str, Any] | None = None
-    max_characters: int | None = Field(default=None, ge=0)
+    max_characters: int | None = Field(default=None, ge=0, strict=True)
     language: str | None = None
     """ISO 639-1 code."""
 
@@ -153,8 +153,8 @@ class AnswerExpectation(Frozen):
     """What the final output must hold: a text as whole words, a number by value, or any of several."""
 
     text: str | None = None
-    number: float | int | None = Field(default=None, allow_inf_nan=False)
-    tolerance: float = Field(default=0, ge=0, allow_inf_nan=False)
+    number: StrictInt | Annotated[float, Field(strict=True, allow_inf_nan=False)] | None = None
+    tolerance: float = Field(default=0, ge=0, allow_inf_nan=False, strict=True)
     which: Literal["any", "last"] = "any"
     any_of: tuple[AnswerExpectation, ...] = ()
 
@@ -201,14 +201,14 @@ class Expected(Frozen):
     allowed_tools: tuple[Name, ...] = ()
     forbidden_tools: tuple[ForbiddenCall, ...] | None = None
     tool_order: tuple[tuple[OrderEntry, ...], ...] | None = None
-    exact_tools: bool = False
+    exact_tools: StrictBool = False
     handoff: HandoffExpectation | None = None
     response: ResponseExpectation | None = None
     asks: str | None = None
     forbidden_approvals: tuple[ApprovalPattern, ...] | None = None
     safety: SafetyExpectation | None = None
-    error_handling: bool | Saying = False
-    max_steps: int | None = Field(default=None, ge=1)
+    error_handling: StrictBool | Saying = False
+    max_steps: int | None = Field(default=None, ge=1, strict=True)
 
     def states(self, key: str) -> bool:
         """Whether the case wrote this key."""
@@ -236,7 +236,7 @@ class Simulated(Frozen):
     persona: str = ""
     goal: str
     model: str = "judge"
-    max_turns: int = Field(default=6, ge=1)
+    max_turns: int = Field(default=6, ge=1, strict=True)
 
 
 class UserSpec(Frozen):
@@ -246,7 +246,7 @@ class UserSpec(Frozen):
     scripted: tuple[UserReply, ...] | None = None
     use: str | None = None
     """Import path of a simulator: `module:factory`, called with the case, giving a User."""
-    max_turns: int = Field(default=6, ge=1)
+    max_turns: int = Field(default=6, ge=1, strict=True)
 
     @model_validator(mode="after")
     def _one_kind(self) -> UserSpec:
@@ -259,7 +259,7 @@ class Attack(Frozen):
     """An injection to place into the environment."""
 
     name: Name
-    seed: int | None = None
+    seed: StrictInt | None = None
     place: dict[str, Any]
     goal: dict[str, Any]
 
@@ -287,7 +287,7 @@ class Thresholds(Frozen):
     """How many trials, and what each may cost."""
 
     trials: int = Field(default=1, ge=1, strict=True)
-    required_successes: Literal["all"] | int | str = "all"
+    required_successes: Literal["all"] | StrictInt | str = "all"
     """`all`, a number, or a percentage such as "80%"."""
     max_latency_ms: float | None = Field(default=None, gt=0, allow_inf_nan=False, strict=True)
     max_estimated_cost_usd: float | None = Field(default=None, ge=0, allow_inf_nan=False, strict=True)
@@ -348,10 +348,10 @@ class GraderUse(Frozen):
 
     use: Name
     options: dict[str, Any] = Field(default_factory=dict, alias="with")
-    minimum: float | None = Field(default=None, allow_inf_nan=False)
+    minimum: float | None = Field(default=None, allow_inf_nan=False, strict=True)
     """For graders that return a number: passes at or above it."""
     name: str | None = None
-    advisory: bool = False
+    advisory: StrictBool = False
 
     @model_validator(mode="before")
     @classmethod
@@ -363,8 +363,8 @@ class JudgeUse(Frozen):
     """A rubric that a model judges by."""
 
     rubric: Name
-    minimum: float | None = None
-    advisory: bool = False
+    minimum: float | None = Field(default=None, allow_inf_nan=False, strict=True)
+    advisory: StrictBool = False
 
 
 class Attachment(Frozen):
@@ -395,7 +395,7 @@ class Case(Frozen):
     source: str = ""
     added: str = ""
     tags: tuple[str, ...] = ()
-    deterministic: bool = False
+    deterministic: StrictBool = False
     """True: the user declares that any flip is a change, never chance."""
     input: str | dict[str, Any] = ""
     attachments: tuple[Attachment, ...] = ()

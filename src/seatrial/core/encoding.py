@@ -2,7 +2,10 @@
 
 `to_json` turns a Python value into one made of None, bool, int, float, str, list and dict with text keys. What JSON
 lacks becomes a mapping `{"$type": kind, "value": text}`; `from_json` turns the kinds that can be read back into
-Python values. Text with lone surrogates stays text: `dumps` writes it as JSON escapes, which read back equal.
+Python values. Text with lone surrogates stays text: `dumps` writes it as JSON escapes, which read back equal (a pair of
+surrogates becomes the one character it stands for, since JSON cannot tell the two apart). Whole numbers of more digits
+than Python reads (4,300) are decimals. A mapping whose keys JSON cannot hold apart, or that looks like a mark itself, is
+the mark `mapping` with its pairs.
 """
 
 from __future__ import annotations
@@ -23,7 +26,9 @@ __all__ = ["SHOWN", "digest", "dumps", "from_json", "shortened", "to_json"]
 
 Json = Any
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _DEEPEST = 100
+_MOST_BITS = 14_000  # 4,214 digits
 
 SHOWN = 2 * 1024
 """Characters of a large output that records and reports show."""
@@ -31,14 +36,13 @@ SHOWN = 2 * 1024
 
 def to_json(value: object) -> Json:
     """`value` as JSON data: a copy that later changes to `value` do not touch. Never raises."""
-    kind = type(value)
-    if value is None or kind is str or kind is bool or kind is int:
+    if value is None or value is True or value is False or (type(value) is str and value.isascii()):
         return value
     return _encode(value, ())
 
 
 def _marked(kind: str, text: str) -> Json:
-    return {"$type": kind, "value": text}
+    return {"$type": kind, "value": _text(text)}
 
 
 def _encode(value: Any, above: tuple[int, ...]) -> Json:
@@ -59,7 +63,17 @@ def _encode(value: Any, above: tuple[int, ...]) -> Json:
 def _plain_scalar(value: Any) -> Json:
     if isinstance(value, bool) or value is None:
         return value
-    return str.__str__(value) if isinstance(value, str) else int(value)
+    return _text(str.__str__(value)) if isinstance(value, str) else _whole(int(value))
+
+
+def _text(text: str) -> str:
+    if text.isascii() or not _PAIR.search(text):
+        return text
+    return _PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
+
+
+def _whole(number: int) -> Json:
+    return number if number.bit_length() <= _MOST_BITS else _marked("decimal", str(decimal.Decimal(number)))
 
 
 def _float_text(value: float) -> str:
@@ -86,22 +100,22 @@ def _encode_structure(value: Any, above: tuple[int, ...]) -> Json:
 
 
 def _encode_mapping(value: Mapping[Any, Any], above: tuple[int, ...]) -> Json:
-    encoded = {_key(key): _encode(item, above) for key, item in value.items()}
-    if set(encoded) == {"$type", "value"} and isinstance(encoded["$type"], str):
-        return _marked("mapping", dumps([[key, item] for key, item in encoded.items()]))
-    return encoded
+    pairs = [[_key(key), _encode(item, above)] for key, item in value.items()]
+    encoded = dict(pairs)
+    looks_marked = set(encoded) == {"$type", "value"} and isinstance(encoded["$type"], str)
+    return _marked("mapping", dumps(pairs)) if looks_marked or len(encoded) < len(pairs) else encoded
 
 
 def _key(key: Any) -> str:
     if isinstance(key, str) and not isinstance(key, enum.Enum):
-        return str.__str__(key)
+        return _text(str.__str__(key))
     encoded = _encode(key, ())
     return encoded if isinstance(encoded, str) else dumps(encoded)
 
 
 def _encode_object(value: Any, above: tuple[int, ...]) -> Json:
     if isinstance(value, BaseException):
-        return _marked("object", f"{_type_name(value)}: {value}")
+        return _marked("object", _ADDRESS.sub("", f"{_type_name(value)}: {value}"))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return _marked("dataclass", f"{_type_name(value)} " + dumps(_encode(fields, above)))
@@ -128,9 +142,16 @@ def from_json(value: Json) -> Any:
     if not isinstance(value, dict):
         return value
     if set(value) == {"$type", "value"} and isinstance(value["$type"], str) and isinstance(value["value"], str):
-        reader = _READERS.get(value["$type"])
-        return value if reader is None else reader(value["value"])
+        return _read(value)
     return {key: from_json(item) for key, item in value.items()}
+
+
+def _read(marked: dict[str, str]) -> Any:
+    reader = _READERS.get(marked["$type"])
+    try:
+        return marked if reader is None else reader(marked["value"])
+    except (ValueError, TypeError, ArithmeticError):  # not written by `to_json`
+        return marked
 
 
 _READERS: dict[str, Any] = {

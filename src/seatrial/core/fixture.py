@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, StrictBool, model_validator
 
 from seatrial.core.frozen import Frozen
 
@@ -33,16 +33,16 @@ class FaultSpec(Frozen):
     """A fault at a tool's boundary. One of error, rate_limit, latency_ms, result says what happens."""
 
     tool: str
-    on_call: int | None = Field(default=None, ge=1)
+    on_call: int | None = Field(default=None, ge=1, strict=True)
     """Only the n-th call of this tool in the trial; None = every call."""
     error: str | None = None
     """`timeout` (TimeoutError), else `Type: message` or a message."""
-    rate_limit: int | None = Field(default=None, ge=0)
+    rate_limit: int | None = Field(default=None, ge=0, strict=True)
     """Calls that succeed before every further one is refused with a rate-limit error."""
-    latency_ms: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    latency_ms: float | None = Field(default=None, ge=0, allow_inf_nan=False, strict=True)
     result: Literal["truncated", "malformed", "empty", "stale", "duplicate"] | None = None
-    probability: float = Field(default=1.0, ge=0, le=1)
-    after: bool = False
+    probability: float = Field(default=1.0, ge=0, le=1, strict=True)
+    after: StrictBool = False
     """Raise after the tool's body has had its effect, instead of before."""
 
     @model_validator(mode="after")
@@ -73,7 +73,7 @@ class Observer(Frozen):
     """Dotted path into the trial's state."""
     file: str | None = None
     """Path in the working folder; its text is the value (its JSON with `json: true`)."""
-    json_file: bool = Field(default=False, alias="json")
+    json_file: bool = Field(default=False, alias="json", strict=True)
     function: str | None = None
     """Import path, called with the trial's environment."""
     default: Any = None

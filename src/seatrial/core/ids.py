@@ -13,6 +13,7 @@ CASE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}")
 
 _PLAIN = re.compile(r"[a-z0-9_.-]")
 _LONGEST_NAME = 180
+_BEGINNING_KEPT = 80
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)")
 
 
@@ -39,7 +40,8 @@ def file_name(identifier: str) -> str:
     """A file name for `identifier`: different identifiers never share one, not even on a disk that ignores case.
 
     Lower-case letters, digits and `_.-` stand for themselves; anything else is `%xx` of its UTF-8 bytes. A name
-    that would be too long or is reserved by an operating system ends in a digest.
+    that would be too long, is reserved by an operating system, or begins or ends with a dot is its beginning and a
+    digest between `%%`, which no other name holds.
     """
     encoded = "".join(
         c if _PLAIN.fullmatch(c) else "".join(f"%{byte:02x}" for byte in c.encode("utf-8", "surrogatepass"))
@@ -49,4 +51,4 @@ def file_name(identifier: str) -> str:
     if len(encoded) <= _LONGEST_NAME and encoded and not risky:
         return encoded
     digest = hashlib.sha256(identifier.encode("utf-8", "surrogatepass")).hexdigest()
-    return f"%{encoded[:_LONGEST_NAME]}%{digest}"
+    return f"%%{encoded[:_BEGINNING_KEPT]}%%{digest}"

@@ -156,14 +156,21 @@ class GradingContext:
 class Grader(Protocol):
     """One question about a trial. Stateless: one object grades many trials at once."""
 
-    name: str
-    """Name of its grade; unique within a case."""
-    required: bool
-    """False: advisory."""
-    needs_answer: bool
-    """Whether it grades the final output, and so has nothing to say when there is none."""
-    blocking: bool
-    """Whether `grade` may block (a user's own code), and so runs in a thread."""
+    @property
+    def name(self) -> str:
+        """Name of its grade; unique within a case."""
+
+    @property
+    def required(self) -> bool:
+        """False: advisory."""
+
+    @property
+    def needs_answer(self) -> bool:
+        """Whether it grades the final output, and so has nothing to say when there is none."""
+
+    @property
+    def blocking(self) -> bool:
+        """Whether `grade` may block (a user's own code), and so runs in a thread."""
 
     def grade(self, context: GradingContext) -> Grade | Awaitable[Grade | None] | None:
         """The grade, or None when it does not apply. What it raises becomes a GraderFailure."""

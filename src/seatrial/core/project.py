@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from seatrial.core.case import Retries
 from seatrial.core.frozen import Frozen
@@ -26,15 +26,15 @@ class AgentSpec(Frozen):
     output: Any = None
     config: dict[str, Any] = Field(default_factory=dict)
     """Reaches the factory."""
-    deterministic: bool = False
-    independent_trials: bool = True
+    deterministic: StrictBool = False
+    independent_trials: StrictBool = True
     tools: Literal["stand_in", "real"] = "stand_in"
 
 
 class SuiteSpec(Frozen):
     """Settings of one suite besides the defaults that it gives its cases."""
 
-    gate: bool = True
+    gate: StrictBool = True
     """False: reported only."""
     defaults: dict[str, Any] = Field(default_factory=dict)
     """Case keys, as written in the suite's entry."""
@@ -51,7 +51,7 @@ class HistorySpec(Frozen):
     """Where past runs are indexed."""
 
     url: str = "sqlite:///.seatrial/history.db"
-    max_age_days: int = Field(default=90, ge=1)
+    max_age_days: int = Field(default=90, ge=1, strict=True)
 
 
 class Project(Frozen):

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from seatrial.core.frozen import Frozen
-from seatrial.core.grade import Grade, GraderFailure, Verdict
+from seatrial.core.grade import Grade, GraderFailure, Tally, Verdict
 from seatrial.core.trace import AgentError, StopReason
 
 __all__ = ["InvalidReason", "Tokens", "TrialKey", "TrialRecord", "TrialStatus", "status_of"]
@@ -85,6 +85,8 @@ class TrialRecord(Frozen):
     """Calls per tool name."""
     handoffs: tuple[tuple[str, str], ...] = ()
     """(source, target) in order."""
+    tallies: dict[str, Tally] = Field(default_factory=dict)
+    """Of the trace itself, whatever the case expects; see `seatrial.core.trajectory`."""
     models: tuple[str, ...] = ()
     tokens: Tokens = Tokens()
     cost_usd: float | None = None

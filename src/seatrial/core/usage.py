@@ -18,13 +18,13 @@ _KINDS = ("input", "output", "cached", "cache_write", "reasoning")
 class Price(Frozen):
     """USD per million tokens of one model."""
 
-    input: float = Field(ge=0, allow_inf_nan=False)
-    output: float = Field(ge=0, allow_inf_nan=False)
-    cached: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    input: float = Field(ge=0, allow_inf_nan=False, strict=True)
+    output: float = Field(ge=0, allow_inf_nan=False, strict=True)
+    cached: float | None = Field(default=None, ge=0, allow_inf_nan=False, strict=True)
     """Input read from a cache; None = the input rate."""
-    cache_write: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    cache_write: float | None = Field(default=None, ge=0, allow_inf_nan=False, strict=True)
     """Input that created a cache entry; None = the input rate."""
-    reasoning: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    reasoning: float | None = Field(default=None, ge=0, allow_inf_nan=False, strict=True)
     """Output spent on reasoning; None = the output rate."""
 
     def of(self, usage: Usage) -> float | None:

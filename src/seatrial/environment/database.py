@@ -111,7 +111,7 @@ class Database(os.PathLike[str]):
             self._file = self._folder.path / "database.db"
 
     def _own(self) -> sqlite3.Connection:
-        if self._shared is None or not self._folder.path:
+        if self._shared is None:
             self._shared = self.connect(isolation_level=None)
         return self._shared
 

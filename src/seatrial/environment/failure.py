@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["FixtureError", "TrialOver"]
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["FixtureError", "TrialOver", "fixture_part"]
 
 
 class FixtureError(Exception):
@@ -14,3 +17,14 @@ class TrialOver(BaseException):
 
     A BaseException, so that an agent's own `except Exception` does not let it go on acting.
     """
+
+
+@contextmanager
+def fixture_part(what: str) -> Iterator[None]:
+    """What goes wrong inside is a FixtureError that says where."""
+    try:
+        yield
+    except FixtureError as error:
+        raise FixtureError(f"{what}: {error}") from error
+    except Exception as error:
+        raise FixtureError(f"{what}: {type(error).__name__}: {error}") from error

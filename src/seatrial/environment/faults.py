@@ -28,7 +28,7 @@ from seatrial.core.encoding import dumps, to_json
 from seatrial.core.fixture import FaultSpec
 from seatrial.environment.recorder import Recorder
 
-__all__ = ["FaultyCall", "Faults", "RateLimitError", "exception_of"]
+__all__ = ["Faults", "FaultyCall", "RateLimitError", "exception_of"]
 
 
 class RateLimitError(RuntimeError):
@@ -62,10 +62,12 @@ class Faults:
         self._last: dict[str, Any] = {}
         self._lock = threading.Lock()
 
+    def concern(self, tool: str) -> bool:
+        """Whether any fault is about this tool."""
+        return any(spec.tool == tool for spec in self._specs)
+
     def begin(self, tool: str) -> tuple[FaultSpec, ...]:
         """Count a call of `tool` and give the faults that hit it."""
-        if not self._specs:
-            return ()
         with self._lock:
             self._calls[tool] += 1
             call = self._calls[tool]
@@ -156,15 +158,14 @@ def _malformed(result: Any) -> str:
 
 
 def _empty(result: Any) -> Any:
-    for kind in (str, Mapping, list, tuple):
-        if isinstance(result, kind):
-            return {} if kind is Mapping else kind()
-    return None
+    if isinstance(result, (str, list, tuple, dict)):
+        return type(result)()
+    return {} if isinstance(result, Mapping) else None
 
 
 def _duplicate(result: Any) -> Any:
     if isinstance(result, (list, tuple)):
-        return result + result
+        return result * 2
     return f"{result}\n{result}" if isinstance(result, str) else [result, copy.deepcopy(result)]
 
 

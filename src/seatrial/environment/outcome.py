@@ -22,7 +22,7 @@ from typing import Any
 from seatrial.core.encoding import dumps, to_json
 from seatrial.core.fixture import Observer
 from seatrial.core.matching import MISSING, lookup_path
-from seatrial.environment.failure import FixtureError
+from seatrial.environment.failure import FixtureError, fixture_part
 from seatrial.registry import load_object
 
 __all__ = ["Evidence", "bind", "observe"]
@@ -60,21 +60,17 @@ def observe(observers: Any, evidence: Evidence) -> dict[str, Any]:
 
 
 def _whole(function: Callable[..., Any], evidence: Evidence) -> dict[str, Any]:
-    try:
+    with fixture_part("outcome"):
         found = _called(function, evidence)
-    except Exception as error:  # noqa: BLE001  a fixture's own code may raise anything; the trial is then invalid
-        raise FixtureError(f"outcome: {type(error).__name__}: {error}") from error
-    if not isinstance(found, Mapping):
-        raise FixtureError(f"outcome: the function gave a {type(found).__name__}, not a mapping")
+        if not isinstance(found, Mapping):
+            raise FixtureError(f"the function gave a {type(found).__name__}, not a mapping")
     outcome: dict[str, Any] = to_json(dict(found))
     return outcome
 
 
 def _observed(key: str, observer: Any, evidence: Evidence) -> Any:
-    try:
+    with fixture_part(f"outcome {key}"):
         return to_json(_value(observer, evidence))
-    except Exception as error:  # noqa: BLE001  likewise
-        raise FixtureError(f"outcome {key}: {type(error).__name__}: {error}") from error
 
 
 def _called(function: Callable[..., Any], evidence: Evidence) -> Any:

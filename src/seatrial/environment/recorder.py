@@ -7,10 +7,11 @@ its end fills it in. `freeze` gives the finished events.
 
 from __future__ import annotations
 
-import json
 import threading
 import time
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from seatrial.core.agent_run import HandoffEvent, ModelCall, ToolCall
@@ -31,6 +32,15 @@ from seatrial.core.trace import (
     ToolCallEvent,
     Usage,
 )
+from seatrial.environment.failure import TrialOver
+from seatrial.environment.reports import (
+    check_handoff,
+    check_tool_call,
+    identity_of,
+    identity_of_entry,
+    read_arguments,
+    usage_of,
+)
 
 __all__ = ["Recorder", "StepLimitReached", "error_text", "read_arguments"]
 
@@ -41,26 +51,13 @@ class StepLimitReached(BaseException):
 
 def error_text(error: object) -> str:
     """`Type: message` of an exception; other things as text."""
-    return f"{type(error).__name__}: {error}" if isinstance(error, BaseException) else str(error)
+    try:
+        return f"{type(error).__name__}: {error}" if isinstance(error, BaseException) else str(error)
+    except Exception as broken:  # noqa: BLE001  an agent's own __str__ may raise anything
+        return f"{type(error).__name__} (its text raised {type(broken).__name__})"
 
 
-def read_arguments(arguments: Any) -> tuple[Any, bool]:
-    """Arguments as JSON data, and whether they were malformed (no JSON object).
-
-    None, empty text and an empty mapping are no arguments: {}. Text is read as JSON. Malformed arguments are kept
-    as they came.
-    """
-    if arguments is None or arguments == "":
-        return {}, False
-    if isinstance(arguments, Mapping):
-        return to_json(arguments), False
-    if isinstance(arguments, str):
-        try:
-            parsed = json.loads(arguments)
-        except ValueError:
-            return arguments, True
-        return (parsed, False) if isinstance(parsed, dict) else (arguments, True)
-    return to_json(arguments), True
+_Entry = tuple[type, dict[str, Any]]
 
 
 class Recorder:
@@ -75,12 +72,15 @@ class Recorder:
         """False once tool calls and hand-offs were reported without their common order."""
         self.observes: set[Observable] = set()
         """What this trial could see beyond the adapter's own set."""
-        self._entries: list[tuple[type, dict[str, Any]]] = []
+        self._entries: list[_Entry] = []
         self._lock = threading.RLock()
         self._began = time.perf_counter()
         self._model_calls = 0
         self._tool_calls = 0
         self._active_agent: str | None = None
+        self._attempts: Counter[str] = Counter()
+        self._over = False
+        self._withdrawn: list[int] = []
 
     # --- what is there ---------------------------------------------------------------------------------------------
 
@@ -102,16 +102,26 @@ class Recorder:
         """This trial can see these kinds of evidence."""
         self.observes.update(observables)
 
+    def end(self) -> None:
+        """The trial is over: whoever begins a model or tool call from now on gets TrialOver."""
+        self._over = True
+
     def freeze(self) -> tuple[Event, ...]:
-        """The events so far. A tool call that never ended has failed with `never ended`."""
+        """The events so far. A tool call that never ended has failed with `never ended`.
+
+        An approval that was denied or stayed unanswered, and of whose action there is no tool call, stopped that call:
+        it stands at the end as a refused one.
+        """
         with self._lock:
-            entries = [(kind, dict(fields)) for kind, fields in self._entries]
+            gone = sorted(self._withdrawn)
+            entries = [(kind, dict(fields)) for kind, fields in self._entries if fields["number"] not in gone]
         events: list[Event] = []
         for kind, fields in entries:
+            _move_up(fields, gone)
             if kind is ToolCallEvent and "state" not in fields:
                 fields.update(state=CallState.FAILED, error="never ended")
             events.append(kind(**fields))
-        return tuple(events)
+        return (*events, *_stopped_calls(events))
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
@@ -129,6 +139,8 @@ class Recorder:
             self._fields(number).update(fields)
 
     def _count_step(self, *, model: bool) -> None:
+        if self._over:
+            raise TrialOver("the trial is over: no call begins any more")
         with self._lock:
             self._model_calls += model
             self._tool_calls += not model
@@ -184,10 +196,17 @@ class Recorder:
         read, malformed = read_arguments(arguments)
         fields: dict[str, Any] = {"name": str(name), "call_id": call_id, "agent": agent, "arguments": read}
         fields.update(malformed=malformed, step=step, stand_in=stand_in)
+        if call_id is not None:
+            fields["attempt"] = self._attempt(call_id)
         if asked is not None:
             as_asked, _ = read_arguments(asked)
             fields["asked"] = as_asked if as_asked != read else None
         return self._begin(ToolCallEvent, **fields)
+
+    def _attempt(self, call_id: str) -> int:
+        with self._lock:
+            self._attempts[call_id] += 1
+            return self._attempts[call_id]
 
     def end_tool_call(
         self,
@@ -202,25 +221,41 @@ class Recorder:
         """A tool call ends: `failed` with an error, else `executed`, unless `state` says otherwise."""
         if state is None:
             state = CallState.EXECUTED if error is None else CallState.FAILED
+        fields = self._fields(number)
+        if fields["malformed"] and state is CallState.EXECUTED and fields.get("stand_in"):
+            state = CallState.INVALID_ARGUMENTS
+        result_json = to_json(result)
+        told_json = None if told is None else to_json(told)
+        ended = {
+            "state": state,
+            "result": result_json,
+            "told": told_json if told_json != result_json else None,
+            "error": None if error is None else error_text(error),
+            "duration_ms": self.elapsed_ms() - fields["at_ms"] if duration_ms is None else duration_ms,
+        }
         with self._lock:
-            fields = self._fields(number)
-            if fields["malformed"] and state is CallState.EXECUTED and fields.get("stand_in"):
-                state = CallState.INVALID_ARGUMENTS
-            spent = self.elapsed_ms() - fields["at_ms"] if duration_ms is None else duration_ms
-            told_json = None if told is None else to_json(told)
-            result_json = to_json(result)
-            fields.update(
-                state=state,
-                result=result_json,
-                told=told_json if told_json != result_json else None,
-                error=None if error is None else error_text(error),
-                duration_ms=spent,
-                ended=len(self._entries) + 1,
-            )
+            fields.update(ended, ended=len(self._entries) + 1)
 
     def amend(self, number: int, **fields: Any) -> None:
         """Correct fields of an event already begun, when an adapter learns more (JSON data only)."""
         self._finish(number, **fields)
+
+    def tell(self, number: int, told: Any) -> None:
+        """What the model was told of a tool call, where the adapter learns that later."""
+        shown = to_json(told)
+        with self._lock:
+            fields = self._fields(number)
+            fields["told"] = shown if shown != fields.get("result") else None
+
+    def withdraw(self, number: int) -> None:
+        """Take a tool call back that did not happen after all (it runs again later, or was a hand-off).
+
+        Later events move up when the trace is made, so that numbers stay positions.
+        """
+        with self._lock:
+            self._withdrawn.append(number)
+            self._tool_calls -= 1
+            self._attempts[self._fields(number).get("call_id") or ""] -= 1
 
     def handoff(
         self,
@@ -236,7 +271,8 @@ class Recorder:
         if completed:
             self._active_agent = target
         shown = None if context is None else to_json(context)
-        fields = {"reason": reason, "context": shown, "completed": completed, "step": step, "agent": source}
+        said = None if reason is None else str(reason)
+        fields = {"reason": said, "context": shown, "completed": completed, "step": step, "agent": str(source)}
         return self._begin(Handoff, source=str(source), target=str(target), **fields)
 
     def approval(
@@ -289,39 +325,120 @@ class Recorder:
     def report(self, item: Any) -> int:
         """Record a ToolCall, HandoffEvent or ModelCall that already happened.
 
-        Raises TypeError for anything else, naming what it was.
+        Raises TypeError for anything else, and TypeError or ValueError naming a field that cannot be kept; then
+        nothing is recorded.
         """
         if isinstance(item, ToolCall):
-            self.observe(Observable.TOOL_CALLS)
             return self._report_tool_call(item)
         if isinstance(item, HandoffEvent):
-            self.observe(Observable.HANDOFFS)
-            if item.context is not None:
-                self.observe(Observable.HANDOFF_CONTEXT)
-            return self.handoff(item.source, item.target, reason=item.reason, context=item.context)
+            return self._report_handoff(item)
         if isinstance(item, ModelCall):
-            self.observe(Observable.MODEL_CALLS, Observable.USAGE)
             return self._report_model_call(item)
         raise TypeError(f"an event is a ToolCall, HandoffEvent or ModelCall, not {type(item).__name__}")
 
+    def report_turn(self, events: Sequence[Any], others: Sequence[Any]) -> None:
+        """Record a turn that its author reports afterwards: `events` in their order, then the `others`.
+
+        What stands in both, or was recorded in this turn as it happened, is recorded once. Where the order between
+        tool calls and hand-offs stays unknown, `ordered` becomes False.
+        """
+        known = Counter(identity_of_entry(kind, fields) for kind, fields in self._this_turn())
+        listed = Counter(identity_of(item) for item in events)
+        rest = [item for item in others if not _take(listed, identity_of(item))]
+        placed = [(item, _take(known, identity_of(item))) for item in events]
+        late = [item for item in rest if not _take(known, identity_of(item))]
+        for item in (*(item for item, recorded in placed if not recorded), *late):
+            self.report(item)
+        if _out_of_place(placed, late) and {ToolCallEvent, Handoff} <= {kind for kind, _ in self._this_turn()}:
+            self.ordered = False
+
+    def _this_turn(self) -> list[_Entry]:
+        with self._lock:
+            entries = [entry for entry in self._entries if entry[1]["turn"] == self.turn]
+        return [(kind, fields) for kind, fields in entries if fields["number"] not in self._withdrawn]
+
     def _report_tool_call(self, call: ToolCall) -> int:
-        number = self.begin_tool_call(
-            call.name, call.arguments, call_id=call.call_id, agent=call.agent or self._active_agent
-        )
-        state = None if call.state is None else CallState(call.state)
-        self.end_tool_call(number, result=call.result, error=call.error, state=state, duration_ms=0.0)
+        state = check_tool_call(call)
+        self.observe(Observable.TOOL_CALLS)
+        agent = call.agent or self._active_agent
+        number = self.begin_tool_call(call.name, call.arguments, call_id=call.call_id, agent=agent)
+        self.end_tool_call(number, result=call.result, error=call.error, state=state)
+        self.amend(number, duration_ms=None)
         return number
 
+    def _report_handoff(self, event: HandoffEvent) -> int:
+        check_handoff(event)
+        self.observe(Observable.HANDOFFS)
+        if event.context is not None:
+            self.observe(Observable.HANDOFF_CONTEXT)
+        return self.handoff(event.source, event.target, reason=event.reason, context=event.context)
+
     def _report_model_call(self, call: ModelCall) -> int:
+        usage = usage_of(call)
+        self.observe(Observable.MODEL_CALLS, Observable.USAGE)
         number = self.begin_model_call(call.model, agent=call.agent or self._active_agent)
-        usage = Usage(
-            input=call.input,
-            output=call.output,
-            cached=call.cached,
-            cache_write=call.cache_write,
-            reasoning=call.reasoning,
-        )
-        self.end_model_call(
-            number, usage=usage, cost_usd=call.cost_usd, latency_ms=call.latency_ms or 0.0, error=call.error
-        )
+        self.end_model_call(number, usage=usage, cost_usd=call.cost_usd, error=call.error)
+        self.amend(number, latency_ms=call.latency_ms)
         return number
+
+
+def _stopped_calls(events: Sequence[Event]) -> Iterator[ToolCallEvent]:
+    """The calls that approvals stopped before they became tool calls."""
+    calls = [event for event in events if isinstance(event, ToolCallEvent)]
+    number = len(events)
+    for approval in events:
+        if not isinstance(approval, Approval) or approval.decision not in ("denied", "unanswered"):
+            continue
+        if any(_is_of(approval, call) for call in calls):
+            continue
+        number += 1
+        stopped = ToolCallEvent(
+            number=number,
+            at_ms=approval.at_ms,
+            agent=approval.agent,
+            turn=approval.turn,
+            name=approval.action,
+            call_id=approval.call_id,
+            arguments=approval.arguments,
+            state=CallState.REFUSED,
+            error=f"approval {approval.decision}",
+            ended=number + 1,
+        )
+        calls.append(stopped)
+        yield stopped
+
+
+def _is_of(approval: Approval, call: ToolCallEvent) -> bool:
+    """Whether an approval is about this call: its id, its name and arguments, or asked for in its body."""
+    if approval.call_id is not None and call.call_id is not None:
+        return approval.call_id == call.call_id
+    same = call.name == approval.action and approval.arguments in (call.arguments, call.asked)
+    return same or call.number < approval.number < (call.ended or approval.number + 1)
+
+
+def _out_of_place(placed: Sequence[tuple[Any, bool]], late: Sequence[Any]) -> bool:
+    """Whether some reported calls or hand-offs do not stand where they happened.
+
+    Those without a place do not, nor does one that was reported before one that the trial had recorded already.
+    """
+    recorded = [known for _, known in placed]
+    misplaced = False in recorded and True in recorded[recorded.index(False) :]
+    return misplaced or any(isinstance(item, (ToolCall, HandoffEvent)) for item in late)
+
+
+def _take(counts: Counter[str], key: str) -> bool:
+    """Whether there is one more of these; it is used up."""
+    if counts[key] <= 0:
+        return False
+    counts[key] -= 1
+    return True
+
+
+def _move_up(fields: dict[str, Any], gone: list[int]) -> None:
+    """Numbers of events as they are once the withdrawn ones (sorted) have gone."""
+    if gone:
+        for key in ("number", "ended", "step", "call"):
+            if isinstance(fields.get(key), int):
+                fields[key] = (
+                    None if key == "call" and fields[key] in gone else fields[key] - bisect_left(gone, fields[key])
+                )

@@ -8,8 +8,9 @@ from typing import Any
 
 from seatrial.errors import ExitCode, UsageError
 from seatrial.store.rundir import RunFolder, is_run_folder
-from seatrial.verdict.comparison import CaseComparison, Comparison, Side, SideCase, read_side, side_of_run
+from seatrial.verdict.comparison import CaseComparison, Comparison
 from seatrial.verdict.comparison import compare as compare_sides
+from seatrial.verdict.sides import Side, SideCase, read_side, side_of_run
 
 __all__ = ["Compared", "compare", "comparison_json", "side_at"]
 

@@ -1,8 +1,8 @@
 """The function-style harness: an agent that is a function, cases that are (name, task, check). No project needed.
 
-    harness = Harness(agent)
-    harness.add("median", {"question": "median of 1, 2, 9"}, lambda output: (output == 2, f"got {output}"))
-    harness.report(harness.run(), path="eval_results.json")
+harness = Harness(agent)
+harness.add("median", {"question": "median of 1, 2, 9"}, lambda output: (output == 2, f"got {output}"))
+harness.report(harness.run(), path="eval_results.json")
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -22,6 +22,7 @@ from seatrial.agents.detect import agent_for, load_agent
 from seatrial.core.case import Case
 from seatrial.core.encoding import digest
 from seatrial.core.fixture import FixtureSpec
+from seatrial.core.permissions import Rules
 from seatrial.core.ports import Agent, PlannedCase
 from seatrial.core.project import AgentSpec, Project
 from seatrial.core.run import RunInfo
@@ -31,8 +32,8 @@ from seatrial.environment.workspace import FileFixture
 from seatrial.errors import Diagnostic, InputError, UsageError, did_you_mean
 from seatrial.graders import graders_for
 from seatrial.loading.cases import load_cases
-from seatrial.loading.config import load_project
-from seatrial.loading.fixtures import fixture_for
+from seatrial.loading.config import agent_spec, load_project, options_from_environment
+from seatrial.loading.fixtures import FixtureFiles, fixture_for
 from seatrial.loading.policies import load_rules
 from seatrial.loading.selection import Selection, select
 
@@ -49,7 +50,7 @@ class Request:
     suite: tuple[str, ...] = ()
     tag: tuple[str, ...] = ()
     risk: tuple[str, ...] = ()
-    keyword: str | None = None
+    keyword: str = ""
     ids: frozenset[str] | None = None
     """Only these cases (from `--failed-from`)."""
     agent: Any = None
@@ -145,15 +146,15 @@ def selected_cases(request: Request) -> tuple[Project, tuple[Case, ...], tuple[D
 
 def plan(request: Request) -> Plan:
     """Resolve a request. Every mistake that can be known before the first agent call is raised here."""
+    request = _with_environment(request)
     project, cases, warnings = selected_cases(request)
     with importable(project.root):
         _refuse_what_is_not_built(cases)
         spec, agent = _agent(project, request)
         scratch = Scratch()
         rules = load_rules(project)
-        planned = tuple(
-            _planned_case(project, case, order, request, spec, rules, scratch) for order, case in enumerate(cases)
-        )
+        planner = _Planner(project, request, spec, rules, scratch)
+        planned = tuple(planner.planned(case, order) for order, case in enumerate(cases))
     if rules is not None:
         warnings = (*warnings, _RULES_NOT_GRADED)
     info = _info(project, request, spec, agent, planned)
@@ -178,10 +179,18 @@ _RULES_NOT_GRADED = Diagnostic(
 )
 
 
+def _with_environment(request: Request) -> Request:
+    """Environment variables fill in what neither the command line nor the caller gave."""
+    given = options_from_environment()
+    return replace(request, **{name: value for name, value in given.items() if getattr(request, name) is None})
+
+
 def _refuse_what_is_not_built(cases: Sequence[Case]) -> None:
     """A case that asks for what this version cannot do is refused by name, never run without it."""
     found = [
-        Diagnostic(rule="not-available", path=case.path, line=case.line, message=f"case {case.id} has {what}", hint=hint)
+        Diagnostic(
+            rule="not-available", path=case.path, line=case.line, message=f"case {case.id} has {what}", hint=hint
+        )
         for case in cases
         for what, hint in _not_built(case)
     ]
@@ -213,7 +222,7 @@ def _agent_spec(project: Project, request: Request) -> AgentSpec:
     if request.agent is not None and request.build is not None:
         raise UsageError("name an agent or a build, not both")
     if isinstance(request.agent, str):
-        return AgentSpec(target=request.agent)
+        return agent_spec(request.agent)
     if request.agent is not None:
         return AgentSpec(target=getattr(request.agent, "__qualname__", type(request.agent).__qualname__))
     if request.build is not None:
@@ -226,33 +235,47 @@ def _agent_spec(project: Project, request: Request) -> AgentSpec:
     return project.agent
 
 
-def _planned_case(
-    project: Project,
-    case: Case,
-    order: int,
-    request: Request,
-    spec: AgentSpec,
-    rules: Any,
-    scratch: Callable[[], Path],
-) -> PlannedCase:
-    if request.timeout_s is not None:
-        case = case.model_copy(update={"limits": case.limits.model_copy(update={"timeout_s": request.timeout_s})})
-    trials = 1 if request.debug else request.trials or case.thresholds.trials
-    try:
-        case.thresholds.successes_needed(trials)
-    except ValueError as error:
-        raise UsageError(f"case {case.id}: {error}") from error
-    fixture = fixture_for(project, case)
-    return PlannedCase(
-        case=case,
-        digest=digest([case.digest, _fixture_digest(fixture), None if rules is None else rules.digest]),
-        graders=graders_for(case, canaries=bool(fixture.secrets), rules=rules),
-        trials=trials,
-        fixture=FileFixture(fixture, case=case, config=spec.config, tools_mode=spec.tools, scratch=scratch),
-        secrets=fixture.secrets,
-        rules=rules,
-        order=order,
-    )
+@dataclass
+class _Planner:
+    """Gives each case what its trials need; reads each fixture once."""
+
+    project: Project
+    request: Request
+    spec: AgentSpec
+    rules: Rules | None
+    scratch: Scratch
+    _read: dict[str, FixtureFiles] = field(default_factory=dict)
+
+    def planned(self, case: Case, order: int) -> PlannedCase:
+        case, trials = self._limited(case), self._trials(case)
+        fixture = fixture_for(self.project, case, read=self._read)
+        rules = None if self.rules is None else self.rules.digest
+        return PlannedCase(
+            case=case,
+            digest=digest([case.digest, _fixture_digest(fixture), rules]),
+            graders=graders_for(case, canaries=bool(fixture.secrets), rules=self.rules),
+            trials=trials,
+            fixture=FileFixture(
+                fixture, case=case, config=self.spec.config, tools_mode=self.spec.tools, scratch=self.scratch
+            ),
+            secrets=fixture.secrets,
+            rules=self.rules,
+            order=order,
+        )
+
+    def _limited(self, case: Case) -> Case:
+        timeout = self.request.timeout_s
+        if timeout is None:
+            return case
+        return case.model_copy(update={"limits": case.limits.model_copy(update={"timeout_s": float(timeout)})})
+
+    def _trials(self, case: Case) -> int:
+        trials = 1 if self.request.debug else self.request.trials or case.thresholds.trials
+        try:
+            case.thresholds.successes_needed(trials)
+        except ValueError as error:
+            raise UsageError(f"case {case.id}: {error}") from error
+        return trials
 
 
 def _fixture_digest(spec: FixtureSpec) -> str:
@@ -291,7 +314,7 @@ def _info(
 
 def _options(request: Request) -> Mapping[str, Any]:
     shown = ("select", "suite", "tag", "risk", "keyword", "trials", "concurrency", "timeout_s", "seed", "tools", "set")
-    return {name: value for name in shown if (value := getattr(request, name)) not in (None, ())}
+    return {name: value for name in shown if (value := getattr(request, name)) not in (None, (), "")}
 
 
 def _versions() -> dict[str, str]:
@@ -308,7 +331,7 @@ def _versions() -> dict[str, str]:
 @functools.lru_cache(maxsize=8)
 def _git_commit(folder: str) -> str | None:
     try:
-        found = subprocess.run(
+        found = subprocess.run(  # noqa: S603  fixed words and the project's folder
             ["git", "-C", folder, "rev-parse", "HEAD"],  # noqa: S607  the user's own git
             capture_output=True,
             text=True,

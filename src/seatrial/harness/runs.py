@@ -7,7 +7,7 @@ import contextlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -204,15 +204,16 @@ def _request(project: str | Path, select: Sequence[str] | str, options: dict[str
         if name not in known:
             hint = did_you_mean(name, sorted(known))
             raise UsageError(f"run() has no option {name!r}" + (f"; {hint}" if hint else ""))
-    plural = {name: _several(options[name]) for name in ("suite", "tag", "risk", "set") if name in options}
-    if isinstance(options.get("output"), str):
-        options = {**options, "output": Path(options["output"])}
-    request = Request(project=Path(project), select=_several(select), command=("seatrial.run",))
-    return replace(request, **{**options, **plural})
+    changes = {name: _READ.get(name, lambda value: value)(value) for name, value in options.items()}
+    return Request(project=Path(project), select=_several(select), command=("seatrial.run",), **changes)
 
 
 def _several(value: Sequence[str] | str) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
+
+
+_READ: dict[str, Callable[[Any], Any]] = {**dict.fromkeys(("suite", "tag", "risk", "set"), _several), "output": Path}
+"""Options that may be given more simply than a Request holds them."""
 
 
 def load(folder: str | Path) -> Run:

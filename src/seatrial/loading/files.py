@@ -54,12 +54,12 @@ def is_lfs_pointer(data: bytes) -> bool:
 
 
 def file_digest(path: Path) -> tuple[str, int]:
-    """`sha256:<hex>` and size in bytes of a file. Raises OSError; ValueError for a Git LFS pointer."""
+    """SHA-256 (64 hex digits) and size in bytes of a file. Raises OSError; ValueError for a Git LFS pointer."""
     with path.open("rb") as stream:
         if is_lfs_pointer(stream.read(100)):
             raise ValueError("is a Git LFS pointer, not the file; run `git lfs pull`")
         stream.seek(0)
-        return "sha256:" + hashlib.file_digest(stream, "sha256").hexdigest(), stream.tell()
+        return hashlib.file_digest(stream, "sha256").hexdigest(), stream.tell()
 
 
 def check_inside(folder: Path, name: str, *roots: Path) -> Path:

@@ -7,13 +7,27 @@ So an error found at the very end, in a value that came from a suite's defaults,
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from seatrial.core.ids import readable
 from seatrial.errors import Diagnostic
 
-__all__ = ["Map", "Seq", "Spot", "located", "merged", "plain", "problem_at", "shown", "spot_at", "type_name"]
+__all__ = [
+    "NOWHERE",
+    "Map",
+    "Seq",
+    "Spot",
+    "each_at",
+    "located",
+    "merged",
+    "plain",
+    "problem_at",
+    "shown",
+    "spot_at",
+    "type_name",
+]
 
 
 class Spot(NamedTuple):
@@ -36,12 +50,16 @@ class Spot(NamedTuple):
         return ":".join(str(part) for part in (self.path, self.line, self.column) if part not in ("", None))
 
 
+NOWHERE = Spot()
+"""The spot of data that nobody wrote in a file."""
+
+
 class Map(dict[str, Any]):
     """A mapping with the spots of its keys and values."""
 
     __slots__ = ("at", "keys_at", "values_at")
 
-    def __init__(self, at: Spot = Spot()) -> None:
+    def __init__(self, at: Spot = NOWHERE) -> None:
         super().__init__()
         self.at = at
         self.keys_at: dict[str, Spot] = {}
@@ -78,7 +96,7 @@ class Seq(list[Any]):
 
     __slots__ = ("at", "values_at")
 
-    def __init__(self, at: Spot = Spot()) -> None:
+    def __init__(self, at: Spot = NOWHERE) -> None:
         super().__init__()
         self.at = at
         self.values_at: list[Spot] = []
@@ -126,7 +144,7 @@ def merged(below: Any, above: Any) -> Any:
     return result
 
 
-def spot_at(value: Any, path: Sequence[str | int], default: Spot = Spot()) -> tuple[Spot, Any, tuple[str | int, ...]]:
+def spot_at(value: Any, path: Sequence[str | int], default: Spot = NOWHERE) -> tuple[Spot, Any, tuple[str | int, ...]]:
     """The deepest value on `path`: (its spot, itself, the parts of `path` that exist).
 
     Parts that lead nowhere are passed over: validation names alternatives and missing keys in its paths.
@@ -142,6 +160,20 @@ def spot_at(value: Any, path: Sequence[str | int], default: Spot = Spot()) -> tu
             continue
         found.append(part)
     return spot, value, tuple(found)
+
+
+def each_at(value: Any, pattern: Sequence[str], spot: Spot = NOWHERE) -> Iterator[tuple[Any, Spot]]:
+    """Every (value, spot) that `pattern` leads to; `*` stands for all entries of a mapping or list."""
+    if not pattern:
+        yield value, spot
+    elif pattern[0] == "*" and isinstance(value, Map):
+        for _, item, _, at in value.entries():
+            yield from each_at(item, pattern[1:], at)
+    elif pattern[0] == "*" and isinstance(value, Seq):
+        for item, at in zip(value, value.values_at, strict=True):
+            yield from each_at(item, pattern[1:], at)
+    elif isinstance(value, Map) and pattern[0] in value:
+        yield from each_at(value[pattern[0]], pattern[1:], value.values_at[pattern[0]])
 
 
 def problem_at(spot: Spot, rule: str, message: str, hint: str = "", severity: str = "error") -> Diagnostic:
@@ -162,18 +194,14 @@ def type_name(value: Any) -> str:
     return "a mapping" if isinstance(value, dict) else "a list"
 
 
-def shown(value: Any, spot: Spot = Spot()) -> str:
+def shown(value: Any, spot: Spot = NOWHERE) -> str:
     """An offending value as written, with its type; short, on one line, escaped."""
     if isinstance(value, (dict, list)):
         return type_name(value)
     if isinstance(value, str):
         return f"{_short(repr(value))} (text)"
-    written = spot.written if spot.written is not None else _json_text(value)
+    written = spot.written if spot.written is not None else json.dumps(value)
     return f"{_short(written)} ({type_name(value)})" if written else "nothing (null)"
-
-
-def _json_text(value: Any) -> str:
-    return {None: "null", True: "true", False: "false"}[value] if value is None or value in (True, False) else str(value)
 
 
 def _short(text: str) -> str:

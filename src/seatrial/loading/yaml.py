@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import yaml
 from yaml import events
@@ -116,7 +116,7 @@ def _events(text: str) -> Iterator[events.Event]:
         raise UsageError("PyYAML was built without libyaml, which Seatrial needs; install a binary wheel of PyYAML")
     parser = yaml.CLoader(text)
     while True:
-        event = parser.get_event()
+        event = cast(events.Event, parser.get_event())
         yield event
         if type(event) is events.StreamEndEvent:
             return
@@ -135,7 +135,14 @@ class _Open:
         self.key_at = value.at
         self.merges: list[Map] = []
         self.size = 1
+        """Values in it, those behind aliases included."""
         self.height = 1
+        """Levels below it, its own included."""
+
+    @property
+    def mapping(self) -> Map:
+        """The value, where it is known to be a mapping."""
+        return cast(Map, self.value)
 
 
 class _Builder:
@@ -181,7 +188,9 @@ class _Builder:
             hint = "write one list, or one file for each"
             self._fatal(spot, "several-documents", "a second document begins here (`---`); a file holds one", hint)
         if event.version is not None and tuple(event.version) < (1, 2):
-            self._problem(spot, "yaml-version", "the file asks for YAML 1.1; it is read as YAML 1.2", "remove %YAML")
+            self._problem(
+                spot, "yaml-version", "the file asks for YAML 1.1, and is read as YAML 1.2", "remove the %YAML line"
+            )
 
     # --- values ----------------------------------------------------------------------------------------------------
 
@@ -264,17 +273,15 @@ class _Builder:
             hint = "write <<: [*a, *b]"
             self._problem(spot, "duplicate-key", "the merge key << is given twice in one mapping", hint)
         elif key is not _MERGE and key in top.value:
-            assert isinstance(top.value, Map)
-            first = top.value.keys_at[key]
+            first = top.mapping.keys_at[key]
             message = f"the key {readable(key)!r} is given twice, on lines {first.line} and {spot.line}"
             self._problem(spot, "duplicate-key", message, "keep one of them")
         top.key, top.key_at = key, spot
 
     def _set_value(self, top: _Open, value: Any, spot: Spot) -> None:
         key, top.key = top.key, None
-        assert isinstance(top.value, Map)
         if key is not _MERGE:
-            top.value.put(key, value, top.key_at, spot)
+            top.mapping.put(key, value, top.key_at, spot)
             return
         sources = value if isinstance(value, Seq) else [value]
         if all(isinstance(source, Map) for source in sources):
@@ -298,10 +305,9 @@ class _Builder:
     def _end(self, _event: Any) -> None:
         done = self._open.pop()
         for source in done.merges:
-            assert isinstance(done.value, Map)
             for key, value, key_at, value_at in source.entries():
-                if key not in done.value:
-                    done.value.put(key, value, key_at, value_at)
+                if key not in done.mapping:
+                    done.mapping.put(key, value, key_at, value_at)
         if done.anchor is not None:
             self._anchors[done.anchor] = (done.value, done.value.at, done.size, done.height)
         self._add(done.value, done.value.at, done.size, done.height)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from typing import Any
 
@@ -40,5 +41,10 @@ def value_text(value: Any) -> str:
 def inline(value: Any, limit: int = SHOWN) -> str:
     """JSON data on one literal line, texts in quotes, cut after `limit` characters."""
     if isinstance(value, str):
-        return literal(dumps(shortened(value, limit)))
-    return literal(shortened(dumps(value), limit))
+        return literal(_spaced(shortened(value, limit)))
+    return literal(shortened(_spaced(value), limit))
+
+
+def _spaced(value: Any) -> str:
+    """JSON with blanks, where a long line can be broken."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

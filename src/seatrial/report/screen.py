@@ -6,39 +6,61 @@ character, marks fall back to ASCII and data is escaped, so nothing crashes on a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import floor, log10
 from typing import IO, Literal
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 from seatrial.core.encoding import shortened
 from seatrial.report.literal import lines, literal
 
-__all__ = ["Marks", "Screen", "make_console", "money", "percent", "seconds", "times"]
+__all__ = [
+    "STATUS_STYLES",
+    "VERDICT_STYLES",
+    "Cell",
+    "Column",
+    "Marks",
+    "Screen",
+    "console",
+    "left",
+    "money",
+    "percent",
+    "right",
+    "seconds",
+    "times",
+]
 
 PLAIN_WIDTH = 120
 """Columns where there is no terminal to ask and COLUMNS is not set."""
 
+VERDICT_STYLES = {"pass": "green", "failed": "red", "review": "yellow", "incomplete": "yellow"}
+"""Of a run or comparison."""
+STATUS_STYLES = {"passed": "green", "failed": "red", "invalid": "yellow", "ungraded": "yellow", "not_run": "yellow"}
+"""Of a case or trial."""
+
 Justify = Literal["left", "right"]
+Column = tuple[str, Justify]
+"""Heading and side."""
+Cell = Text | str
+"""What stands in a table: a `str` is data, made literal on its way."""
 
 
-def make_console(file: IO[str] | None = None, *, stderr: bool = False) -> Console:
+def console(file: IO[str]) -> Console:
     """A console that takes all text literally: no markup, no emoji codes, no guessed highlighting.
 
     NO_COLOR, FORCE_COLOR, TERM and COLUMNS are honoured.
     """
-    console = Console(file=file, stderr=stderr, markup=False, emoji=False, highlight=False)
-    if not console.is_terminal and console.width == 80:
-        import os
-
-        if "COLUMNS" not in os.environ:
-            console.width = PLAIN_WIDTH
-    return console
+    made = Console(file=file, markup=False, emoji=False, highlight=False)
+    if not made.is_terminal and "COLUMNS" not in os.environ:
+        made.width = PLAIN_WIDTH
+    return made
 
 
 @dataclass(frozen=True)
@@ -57,6 +79,22 @@ class Marks:
 
 
 ASCII = Marks(passed="+", failed="x", nothing="-", arrow="->", dot="|", dash="-", more="...")
+
+
+@dataclass(frozen=True)
+class _Trimmed:
+    """A renderable without the blanks that fill its lines up to the width."""
+
+    inner: RenderableType
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for line in console.render_lines(self.inner, options, pad=False):
+            while line and not line[-1].text.rstrip(" "):
+                line.pop()
+            yield from line[:-1]
+            if line:
+                yield Segment(line[-1].text.rstrip(" "), line[-1].style)
+            yield Segment.line()
 
 
 class Screen:
@@ -86,14 +124,14 @@ class Screen:
             return text.encode("ascii", "backslashreplace").decode("ascii")
 
     def text(self, text: str, style: str = "") -> Text:
-        """Data on one line."""
-        return Text(self.plain(text), style=style)
+        """Data on one line, cut when it is very long."""
+        return Text(self.plain(shortened(text)), style=style)
 
     def block(self, text: str, style: str = "") -> Text:
         """Data whose line ends are kept, cut when it is very long."""
         return Text("\n".join(self.plain(line) for line in lines(shortened(text))), style=style)
 
-    def join(self, parts: Iterable[Text | str], separator: str | None = None) -> Text:
+    def join(self, parts: Iterable[Cell], separator: str | None = None) -> Text:
         """Parts that are not empty, with a dot between them; a `str` part is data."""
         between = Text(f" {self.marks.dot} " if separator is None else separator, style="dim")
         texts = [self.text(part) if isinstance(part, str) else part for part in parts]
@@ -106,7 +144,7 @@ class Screen:
 
     def line(self, text: Text, *, indent: int = 0) -> None:
         """One paragraph, wrapped with its indent kept."""
-        self.console.print(Padding(text, (0, 0, 0, indent)) if indent else text)
+        self.console.print(_Trimmed(Padding(text, (0, 0, 0, indent))))
 
     def unbroken(self, text: Text) -> None:
         """One line of output, however long: for lines that other programs read."""
@@ -114,8 +152,8 @@ class Screen:
 
     def rows(
         self,
-        columns: Sequence[tuple[str, Justify]],
-        rows: Iterable[Sequence[Text | str]],
+        columns: Sequence[Column],
+        rows: Iterable[Sequence[Cell]],
         *,
         indent: int = 2,
         header: bool = True,
@@ -126,7 +164,17 @@ class Screen:
             table.add_column(self.text(name), justify=justify, overflow="fold", no_wrap=justify == "right")
         for row in rows:
             table.add_row(*(self.text(cell) if isinstance(cell, str) else cell for cell in row))
-        self.console.print(Padding(table, (0, 0, 0, indent)))
+        self.console.print(_Trimmed(Padding(table, (0, 0, 0, indent))))
+
+
+def left(*names: str) -> list[Column]:
+    """Columns of words."""
+    return [(name, "left") for name in names]
+
+
+def right(*names: str) -> list[Column]:
+    """Columns of numbers, which are not wrapped."""
+    return [(name, "right") for name in names]
 
 
 def percent(rate: float) -> str:

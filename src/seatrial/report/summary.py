@@ -16,7 +16,6 @@ from seatrial.core.grade import Grade
 from seatrial.core.run import RunInfo
 from seatrial.core.trial import TrialRecord
 from seatrial.errors import ExitCode
-from seatrial.verdict.comparison import CaseComparison, Comparison
 from seatrial.verdict.figures import (
     CostFigure,
     agreement,
@@ -41,15 +40,14 @@ from seatrial.verdict.rows import (
     tally_sums,
     tool_rows,
 )
-from seatrial.verdict.sides import SideCase
 from seatrial.verdict.trials import Cost, Trial, failure_text, reason_of, stable
 
-__all__ = ["RESULTS_VERSION", "VERDICTS", "comparison_json", "summary"]
+__all__ = ["RESULTS_VERSION", "VERDICTS", "summary"]
 
 RESULTS_VERSION = 1
 
 VERDICTS = {
-    ExitCode.PASS: "passed",
+    ExitCode.PASS: "pass",
     ExitCode.FAILED: "failed",
     ExitCode.REVIEW: "review",
     ExitCode.INCOMPLETE: "incomplete",
@@ -219,46 +217,4 @@ def _times(info: RunInfo, results: Sequence[CaseResult]) -> dict[str, Any]:
             for result in results
             for trial in result.recorded
         ],
-    }
-
-
-# --- comparison ------------------------------------------------------------------------------------------------------
-
-
-def comparison_json(comparison: Comparison, *, strict: bool = False) -> dict[str, Any]:
-    """What `compare --json` prints: `{version, baseline, candidate, verdict, counts, cases}`.
-
-    A case has `id`, `change`, `grounds` (deterministic, critical or null: within noise), and both sides.
-    """
-    return {
-        "version": 1,
-        "baseline": comparison.baseline,
-        "candidate": comparison.candidate,
-        "verdict": VERDICTS[comparison.exit_code(strict=strict)],
-        "counts": {str(change): count for change, count in comparison.counts.items()},
-        "cases": [_compared(row) for row in comparison.cases],
-    }
-
-
-def _compared(row: CaseComparison) -> dict[str, Any]:
-    return {
-        "id": row.case_id,
-        "change": str(row.change),
-        "grounds": row.grounds,
-        "gate": row.gates,
-        "baseline": _side(row.baseline),
-        "candidate": _side(row.candidate),
-    }
-
-
-def _side(side: SideCase | None) -> dict[str, Any] | None:
-    if side is None:
-        return None
-    return {
-        "verdict": str(side.verdict),
-        "passes": side.passes,
-        "valid": side.valid,
-        "trials": side.trials,
-        "rate": side.rate,
-        "reason": side.reason,
     }

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TextIO
+from typing import Any, TextIO, cast
 
 __all__ = ["Log", "captured_output"]
 
@@ -48,7 +47,9 @@ class Log:
             _current.reset(token)
 
 
-class _Router(io.TextIOBase):
+class _Router:
+    """A text stream in all but class: what is not about writing goes to the stream it stands before."""
+
     def __init__(self, original: TextIO) -> None:
         self._original = original
 
@@ -59,6 +60,10 @@ class _Router(io.TextIOBase):
         log.write(text)
         return len(text)
 
+    def writelines(self, parts: Iterable[str]) -> None:
+        for text in parts:
+            self.write(text)
+
     def flush(self) -> None:
         if _current.get() is None:
             self._original.flush()
@@ -66,12 +71,8 @@ class _Router(io.TextIOBase):
     def isatty(self) -> bool:
         return _current.get() is None and self._original.isatty()
 
-    def fileno(self) -> int:
-        return self._original.fileno()
-
-    @property
-    def encoding(self) -> str:  # what callers ask the original for
-        return getattr(self._original, "encoding", "utf-8")
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._original, name)
 
 
 @contextmanager
@@ -79,11 +80,11 @@ def captured_output() -> Iterator[None]:
     """While this lasts, text printed inside a trial goes to that trial's log; all else goes where it went."""
     stdout, stderr = sys.stdout, sys.stderr
     routers = _Router(stdout), _Router(stderr)
-    sys.stdout, sys.stderr = routers  # type: ignore[assignment]  # a text stream in all but class
+    sys.stdout, sys.stderr = cast(TextIO, routers[0]), cast(TextIO, routers[1])
     try:
         yield
     finally:
-        if sys.stdout is routers[0]:
+        if sys.stdout is routers[0]:  # type: ignore[comparison-overlap]  # cast above
             sys.stdout = stdout
-        if sys.stderr is routers[1]:
+        if sys.stderr is routers[1]:  # type: ignore[comparison-overlap]  # cast above
             sys.stderr = stderr

@@ -31,6 +31,7 @@ from seatrial.core.trace import (
     Trace,
     text_of,
 )
+from seatrial.core.trajectory import trace_tallies
 from seatrial.core.trial import InvalidReason, TrialRecord, status_of
 from seatrial.core.usage import Price, cost_of_calls, sum_tokens
 from seatrial.environment.recorder import StepLimitReached
@@ -284,6 +285,7 @@ def _record(
         steps_are_tool_calls=trace.steps_are_tool_calls,
         tools=dict(sorted(Counter(call.name for call in trace.tool_calls).items())),
         handoffs=tuple((handoff.source, handoff.target) for handoff in trace.of(Handoff)),
+        tallies=trace_tallies(trace),
         models=tuple(sorted({call.model for call in calls if call.model})),
         tokens=sum_tokens(calls),
         cost_usd=context.cost_usd,

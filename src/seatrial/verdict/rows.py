@@ -1,6 +1,6 @@
 """Rows of the summary: suites, graders, tools, hand-offs. Every mean and ratio carries what it was counted over.
 
-Tallies of grades are summed by name. A tally named `metric:TOOL` belongs to one tool, `metric` to the whole run.
+Tallies of trials and their grades are summed by name. `metric/TOOL` belongs to one tool, `metric` to the whole run.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import fsum
 
 from seatrial.core.case import Case, Expected, Thresholds
@@ -211,10 +212,10 @@ def tally_sums(results: Iterable[CaseResult]) -> dict[str, Ratio]:
     hits: dict[str, list[float]] = defaultdict(list)
     ofs: dict[str, list[float]] = defaultdict(list)
     for trial in _trials(results):
-        for grade in trial.last.grades if trial.valid else ():
-            for name, tally in grade.tallies.items():
-                hits[name].append(tally.hit)
-                ofs[name].append(tally.of)
+        sources = (trial.last.tallies, *(grade.tallies for grade in trial.last.grades)) if trial.valid else ()
+        for name, tally in chain.from_iterable(tallies.items() for tallies in sources):
+            hits[name].append(tally.hit)
+            ofs[name].append(tally.of)
     return {name: Ratio(fsum(hits[name]), fsum(ofs[name])) for name in sorted(hits)}
 
 
@@ -248,15 +249,15 @@ def tool_rows(results: Sequence[CaseResult]) -> tuple[ToolRow, ...]:
         calls.update(trial.last.tools)
         trials.update(trial.last.tools.keys())
     ratios = tally_sums(results)
-    expected = {name.partition(":")[2] for name in ratios if name.startswith((f"{RECALL}:", f"{PRECISION}:"))}
+    expected = {name.partition("/")[2] for name in ratios if name.startswith((f"{RECALL}/", f"{PRECISION}/"))}
     return tuple(
         ToolRow(
             tool=tool,
             calls=calls[tool],
             trials=trials[tool],
             of=observed,
-            recall=ratios.get(f"{RECALL}:{tool}"),
-            precision=ratios.get(f"{PRECISION}:{tool}"),
+            recall=ratios.get(f"{RECALL}/{tool}"),
+            precision=ratios.get(f"{PRECISION}/{tool}"),
         )
         for tool in sorted(calls.keys() | expected)
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import fsum
 
+from seatrial.core.encoding import shortened
 from seatrial.core.grade import Grade, GraderFailure, Verdict
 from seatrial.core.trace import StopReason
 from seatrial.core.trial import InvalidReason, TrialKey, TrialRecord, TrialStatus
@@ -95,8 +96,8 @@ def attempts_folded(records: Iterable[TrialRecord]) -> dict[str, tuple[Trial, ..
 
 
 def stable(text: str) -> str:
-    """`text` without memory addresses, which differ between runs that behave alike."""
-    return _ADDRESS.sub("", text)
+    """`text` without memory addresses, which differ between runs that behave alike; cut when it is very long."""
+    return _ADDRESS.sub("", shortened(text))
 
 
 def failure_text(failure: GraderFailure) -> str:

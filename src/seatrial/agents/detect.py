@@ -1,0 +1,184 @@
+"""Which adapter a target needs, found without importing any framework: by the module names of its classes.
+
+A callable with a parameter named `environment` or `config`, or without parameters, is a factory, and so is a class:
+it is called once a trial with those it names, and its result decides the kind. `kind` in the agent's spec is the kind
+of what is tested, behind a factory too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import inspect
+import re
+import traceback
+from collections.abc import Awaitable, Mapping
+from typing import Any
+
+from seatrial.agents import AGENTS
+from seatrial.core.ports import Agent, Answer, Session, TurnInput
+from seatrial.core.project import AgentSpec
+from seatrial.core.trace import Observable
+from seatrial.environment.trial import TrialEnvironment
+from seatrial.errors import UsageError
+from seatrial.registry import load_object
+
+__all__ = ["FactoryAgent", "agent_for", "load_agent"]
+
+_ACCEPTED = (
+    "an agent is a function of the input, a factory (a callable with parameters named environment or config, or none), "
+    "a class or object with invoke(case), or a compiled LangGraph graph"
+)
+_GIVEN = ("environment", "config")
+
+
+def load_agent(spec: AgentSpec) -> Agent[TrialEnvironment]:
+    """The agent that a spec names. UsageError when there is none, or it cannot be imported."""
+    if spec.command is not None or spec.kind == "command":
+        raise UsageError("agents behind a command are not available in this version; wrap it in a Python function")
+    target = spec.target or ""
+    if spec.kind == "http" or re.match(r"https?://", target):
+        raise UsageError(f"{target}: agents behind a URL are not available in this version; call it in a function")
+    if not target:
+        raise UsageError("no agent: name one in seatrial.yaml (agent: module:object) or with --agent")
+    return agent_for(_imported(target), spec)
+
+
+def _imported(target: str) -> Any:
+    try:
+        return load_object(target)
+    except UsageError as error:
+        raise UsageError(f"agent {error}") from error
+    except (Exception, SystemExit) as error:  # the agent's own module may raise anything while it is read
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{frame.filename}:{frame.lineno}"
+        raise UsageError(f"agent {target!r}: importing it raised {type(error).__name__}: {error} ({where})") from error
+
+
+def agent_for(target: object, spec: AgentSpec | None = None) -> Agent[TrialEnvironment]:
+    """The adapter for an object. UsageError that says what is accepted when nothing fits."""
+    spec = spec or AgentSpec()
+    if _is_factory(target):
+        return FactoryAgent(target, spec)
+    return _adapter(target, spec)
+
+
+def _adapter(target: object, spec: AgentSpec) -> Agent[TrialEnvironment]:
+    adapter: Agent[TrialEnvironment] = AGENTS.load(spec.kind or _kind_of(target))(target, spec)
+    return adapter
+
+
+def _frameworks(target: object) -> set[str]:
+    """Top-level packages of the target's classes."""
+    return {cls.__module__.partition(".")[0] for cls in type(target).__mro__}
+
+
+def _kind_of(target: object) -> str:
+    name, frameworks = type(target).__qualname__, _frameworks(target)
+    invokes = callable(getattr(target, "invoke", None))
+    if "langgraph" in frameworks:
+        if not invokes and hasattr(target, "compile"):
+            raise UsageError(f"this {name} is not compiled; give the result of its .compile()")
+        return "langgraph"
+    if "langchain_core" in frameworks:
+        raise UsageError(f"a LangChain {name} is no agent by itself; wrap it in a function of the input")
+    if invokes or callable(target):
+        return "function"
+    raise UsageError(f"a {name} is no agent that this version knows; {_ACCEPTED}")
+
+
+def _is_factory(target: object) -> bool:
+    if inspect.isclass(target):
+        return True
+    if not callable(target) or hasattr(target, "invoke") or _frameworks(target) & {"langgraph", "langchain_core"}:
+        return False
+    try:
+        parameters = inspect.signature(target).parameters
+    except ValueError:  # some builtins tell nothing
+        return False
+    return not parameters or any(name in parameters for name in _GIVEN)
+
+
+class FactoryAgent:
+    """A callable that builds the agent of each trial."""
+
+    blocking = True
+    observes: frozenset[Observable] = frozenset()
+    """What is built decides; each trial's recorder knows."""
+
+    def __init__(self, target: Any, spec: AgentSpec | None = None) -> None:
+        self.spec = spec or AgentSpec()
+        self.kind = self.spec.kind or "factory"
+        self._target = target
+        self._wants = self._parameters()
+
+    def _parameters(self) -> tuple[str, ...]:
+        """Which of environment and config it names. UsageError when it needs anything else."""
+        name = getattr(self._target, "__qualname__", type(self._target).__qualname__)
+        try:
+            parameters = inspect.signature(self._target).parameters
+        except ValueError:  # a class written in C tells nothing: it is called without arguments
+            return ()
+        needed = [
+            parameter.name
+            for parameter in parameters.values()
+            if parameter.default is parameter.empty
+            and parameter.name not in _GIVEN
+            and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        ]
+        if needed:
+            why = "a class" if inspect.isclass(self._target) else "a parameter named environment or config"
+            raise UsageError(
+                f"{name} is a factory ({why} makes it one), which gets environment and config only, "
+                f"but it needs {', '.join(needed)} too"
+            )
+        return tuple(wanted for wanted in _GIVEN if wanted in parameters)
+
+    def open(self, trial: TrialEnvironment) -> Session:
+        """Build this trial's agent and open it. What the factory raises is passed on."""
+        if "environment" in self._wants:
+            trial.hand_out()
+        given: Mapping[str, Any] = {"environment": trial, "config": copy.deepcopy(dict(trial.config))}
+        built = self._target(**{name: given[name] for name in self._wants})
+        if inspect.isawaitable(built):
+            return _LateSession(built, trial, self.spec)
+        return _opened(built, trial, self.spec)
+
+
+def _opened(built: object, trial: TrialEnvironment, spec: AgentSpec) -> Session:
+    if built is None:
+        raise UsageError(f"the factory returned None; {_ACCEPTED}")
+    if _is_factory(built) and not inspect.isclass(built):
+        raise UsageError("the factory returned another factory; return what answers the input")
+    agent = FactoryAgent(built, spec) if inspect.isclass(built) else _adapter(built, spec)
+    return agent.open(trial)
+
+
+class _LateSession:
+    """An agent whose factory is async: built in the loop that runs the trial, before its first turn."""
+
+    blocking = False
+
+    def __init__(self, building: Awaitable[Any], trial: TrialEnvironment, spec: AgentSpec) -> None:
+        self._building: Awaitable[Any] | None = building
+        self._trial = trial
+        self._spec = spec
+        self._session: Session | None = None
+
+    async def invoke(self, turn: TurnInput) -> Answer:
+        """Answer one turn."""
+        if self._building is not None:
+            building, self._building = self._building, None
+            self._session = _opened(await building, self._trial, self._spec)
+        if self._session is None:
+            raise RuntimeError("the agent's factory failed before")
+        session = self._session
+        answer = await asyncio.to_thread(session.invoke, turn) if session.blocking else session.invoke(turn)
+        return await answer if inspect.isawaitable(answer) else answer
+
+    def close(self) -> None:
+        """Close what was built, or the factory that was never waited for."""
+        if self._session is not None:
+            self._session.close()
+        if inspect.iscoroutine(self._building):
+            self._building.close()

@@ -1,0 +1,123 @@
+"""Agents that are plain Python: a function of the input, or an object with `reset` and `invoke`.
+
+A function, async function or callable object is called with the turn's input as its one positional argument: text as
+str, a mapping as a dict of its own. What it returns is the final output: anything, or an AgentRun that reports the
+whole turn. An object with `invoke` is called as `invoke(case)`, where `case` is `{id, input, turn, fixture}`; its
+`reset(fixture)`, if it has one, is called once before the first turn, and what that raises makes the trial invalid.
+
+All turns of a trial call the same object.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from seatrial.agents.reported import answer_of
+from seatrial.core.agent_run import AgentRun
+from seatrial.core.ports import Answer, TurnInput
+from seatrial.core.project import AgentSpec
+from seatrial.core.trace import Observable
+from seatrial.environment.failure import fixture_part
+from seatrial.environment.recorder import Recorder
+from seatrial.environment.tools import is_async, tool_name
+from seatrial.environment.trial import TrialEnvironment
+from seatrial.errors import UsageError
+
+__all__ = ["FunctionAgent"]
+
+
+class FunctionAgent:
+    """A function, or an object with `invoke`, under test."""
+
+    kind = "function"
+    observes = frozenset({Observable.OUTPUT})
+
+    def __init__(self, target: Any, spec: AgentSpec | None = None) -> None:
+        self._target = target
+        self._invoke: Callable[..., Any] | None = getattr(target, "invoke", None)
+        self._check(self._invoke or target)
+        self.blocking = hasattr(target, "reset")
+
+    def _check(self, function: Callable[..., Any]) -> None:
+        name = tool_name(function)
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise UsageError(f"{name} is a generator function; an agent returns its finished answer")
+        try:
+            inspect.signature(function).bind(None)
+        except TypeError:
+            shown = f"{name}{inspect.signature(function)}"
+            raise UsageError(f"{shown} cannot be called with one positional argument, the input") from None
+        except ValueError:  # some builtins tell nothing of their signature
+            return
+
+    def open(self, trial: TrialEnvironment) -> FunctionSession:
+        """The session of one trial, after `reset`. Raises FixtureError when `reset` raises."""
+        trial.recorder.observe(*self.observes)
+        resetting = self._reset(trial)
+        if self._invoke is None:
+            return FunctionSession(self._target, trial.recorder, as_case=False)
+        return FunctionSession(self._invoke, trial.recorder, as_case=True, resetting=resetting)
+
+    def _reset(self, trial: TrialEnvironment) -> Awaitable[Any] | None:
+        reset = getattr(self._target, "reset", None) if self._invoke is not None else None
+        if reset is None:
+            return None
+        with fixture_part("reset"):
+            result = reset(trial.fixture_name)
+            if inspect.isawaitable(result):
+                return result
+        return None
+
+
+class FunctionSession:
+    """One trial of a function."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        recorder: Recorder,
+        *,
+        as_case: bool,
+        resetting: Awaitable[Any] | None = None,
+    ) -> None:
+        self.blocking = not is_async(function) and resetting is None
+        self._function = function
+        self._recorder = recorder
+        self._as_case = as_case
+        self._resetting = resetting
+
+    def invoke(self, turn: TurnInput) -> Answer | Awaitable[Answer]:
+        """Answer one turn; an awaitable when the function gives one."""
+        if self._resetting is not None:
+            return self._after_reset(turn)
+        result = self._function(self._argument(turn))
+        return self._awaited(result) if inspect.isawaitable(result) else self._answer(result)
+
+    def _argument(self, turn: TurnInput) -> Any:
+        own = copy.deepcopy(turn.input)  # what the agent does to it must not reach other trials
+        if not self._as_case:
+            return own
+        return {"id": turn.case_id, "input": own, "turn": turn.number, "fixture": turn.fixture}
+
+    async def _after_reset(self, turn: TurnInput) -> Answer:
+        resetting, self._resetting = self._resetting, None
+        with fixture_part("reset"):
+            await resetting  # type: ignore[misc]  # checked by the caller
+        answer = self.invoke(turn)
+        return await answer if inspect.isawaitable(answer) else answer
+
+    async def _awaited(self, result: Awaitable[Any]) -> Answer:
+        return self._answer(await result)
+
+    def _answer(self, result: Any) -> Answer:
+        if inspect.isgenerator(result) or inspect.isasyncgen(result):
+            raise TypeError("the agent returned a generator; return the finished answer, or an AgentRun")
+        return answer_of(result, self._recorder) if isinstance(result, AgentRun) else Answer(result)
+
+    def close(self) -> None:
+        """Let go of a reset that was never waited for."""
+        if inspect.iscoroutine(self._resetting):
+            self._resetting.close()

@@ -1,0 +1,201 @@
+"""How a case's input becomes a graph's, and a graph's final state the answer: `input:` and `output:` of the agent.
+
+```yaml
+agent:
+  target: my_agent:graph
+  input: {question: $message, customer: $input.user_id, language: en}
+  output: report.summary
+```
+
+`input` absent: a graph whose input has `messages` gets the user's message as one (or the case's own `messages`), and
+every other key of the case's input that the graph's input knows. A graph without `messages` gets the keys that it
+knows; where the case's input is a text and the graph's input has one key, that key is the text.
+
+`input` a mapping: a value for each key of the graph's input; `$message` is what the user says in this turn, `$messages`
+the same as a list of one message, `$input` the case's whole input, `$input.a.b` a part of it (None where it is
+missing), at any depth; anything else is meant literally, and `$$` at a text's start is a dollar. Two keys go elsewhere:
+`$context` to the graph's runtime context, `$configurable` to `config["configurable"]`.
+`input` a text: such a `$` expression for the whole input, or `module:function`, called with the case's input of the
+turn.
+
+`output` absent: the structured answer (`structured_response`) where there is one, else the text of the last thing the
+agent said in `messages`, else the whole final state. `output` a text: a path into the final state
+(`messages[-1].content`, `report.summary`), or `module:function`, called with the final state.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.messages import HumanMessage
+
+from seatrial.core.ports import TurnInput
+from seatrial.errors import UsageError
+from seatrial.registry import load_object
+
+__all__ = ["GraphInput", "Mapper", "final_answer"]
+
+_STEP = re.compile(r"\.?([^.\[\]]+)|\[(-?\d+)\]")
+_ELSEWHERE = ("$context", "$configurable")
+
+
+@dataclass(frozen=True)
+class GraphInput:
+    """What a graph is given for one turn."""
+
+    state: Any
+    context: Any = None
+    configurable: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Mapper:
+    """Input and output of one graph, as the agent's spec says. UsageError when the spec makes no sense."""
+
+    def __init__(self, keys: Sequence[str], given: Any = None, wanted: Any = None) -> None:
+        """`keys` of the graph's input; `given` and `wanted` are the spec's `input` and `output`."""
+        self._keys = tuple(keys)
+        self._given = given
+        self._function = _function(given)
+        self._check_input()
+        self._read = _reader(wanted)
+
+    def _check_input(self) -> None:
+        given = self._given
+        if given is None or self._function is not None or (isinstance(given, str) and given.startswith("$")):
+            return
+        if not isinstance(given, Mapping):
+            raise UsageError(f"agent input: {given!r} is neither a mapping, a $ expression nor module:function")
+        unknown = [key for key in given if key not in self._keys and key not in _ELSEWHERE]
+        if unknown and self._keys:
+            raise UsageError(f"agent input: the graph's input has no {unknown[0]!r}; it has {', '.join(self._keys)}")
+
+    def input(self, turn: TurnInput) -> GraphInput:
+        """What the graph is given for this turn. UsageError when the case's input does not fit the graph."""
+        if self._function is not None:
+            return GraphInput(self._function(turn.input))
+        if self._given is None:
+            return GraphInput(self._by_keys(turn))
+        if isinstance(self._given, str):
+            return GraphInput(_filled(self._given, turn))
+        filled = {key: _filled(value, turn) for key, value in self._given.items()}
+        context, configurable = filled.pop("$context", None), filled.pop("$configurable", None)
+        return GraphInput(filled, context, configurable or {})
+
+    def _by_keys(self, turn: TurnInput) -> Any:
+        given = turn.input
+        known = {key: value for key, value in given.items() if key in self._keys} if isinstance(given, Mapping) else {}
+        if "messages" in self._keys:
+            return {"messages": _said(turn), **known} if turn.message else known
+        if not self._keys:
+            return given
+        if not known and turn.message and len(self._keys) == 1:
+            return {self._keys[0]: turn.message}
+        if not known:
+            raise UsageError(
+                f"the graph's input has no `messages`; say in `agent: {{input: ...}}` what of the case's input becomes "
+                f"{', '.join(self._keys)}"
+            )
+        return known
+
+    def output(self, state: Any) -> Any:
+        """The answer in a graph's final state. UsageError when the path of `output` leads nowhere."""
+        return self._read(state)
+
+
+def _said(turn: TurnInput) -> list[Any]:
+    return [HumanMessage(turn.message)]
+
+
+def _function(given: Any) -> Callable[[Any], Any] | None:
+    if isinstance(given, str) and ":" in given and not given.startswith("$"):
+        function: Callable[[Any], Any] = load_object(given)
+        return function
+    return None
+
+
+def _filled(value: Any, turn: TurnInput) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _filled(item, turn) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_filled(item, turn) for item in value]
+    if not isinstance(value, str) or not value.startswith("$"):
+        return value
+    if value.startswith("$$"):
+        return value[1:]
+    return _expression(value, turn)
+
+
+def _expression(text: str, turn: TurnInput) -> Any:
+    if text == "$message":
+        return turn.message
+    if text == "$messages":
+        return _said(turn)
+    if text == "$input":
+        return turn.input
+    if text.startswith("$input."):
+        try:
+            return read_path(turn.input, text.removeprefix("$input."))
+        except LookupError:
+            return None
+    raise UsageError(f"agent input: {text!r} is not known; write $message, $messages, $input or $input.PATH")
+
+
+def read_path(value: Any, path: str) -> Any:
+    """What stands at a dotted path with [index] parts, through mappings, sequences and attributes.
+
+    Raises LookupError naming the part that is missing, UsageError when the path cannot be read.
+    """
+    if "".join(step.group(0) for step in _STEP.finditer(path)) != path or not path:
+        raise UsageError(f"{path!r} is not a path; write names and [numbers], such as messages[-1].content")
+    for step in _STEP.finditer(path):
+        value = _step(value, step[1], step[2], path)
+    return value
+
+
+def _step(value: Any, name: str | None, index: str | None, path: str) -> Any:
+    try:
+        if name is None:
+            return value[int(index or 0)]
+        return value[name] if isinstance(value, Mapping) else getattr(value, name)
+    except (LookupError, AttributeError, TypeError) as error:
+        raise LookupError(f"{path}: there is no {name or f'[{index}]'} in {type(value).__name__}") from error
+
+
+def _reader(wanted: Any) -> Callable[[Any], Any]:
+    if wanted is None:
+        return final_answer
+    if not isinstance(wanted, str):
+        raise UsageError(f"agent output: {wanted!r} is neither a path into the final state nor module:function")
+    function = _function(wanted)
+    return function if function is not None else lambda state: _read_output(state, wanted)
+
+
+def _read_output(state: Any, path: str) -> Any:
+    try:
+        return read_path(state, path)
+    except LookupError as error:
+        raise UsageError(f"agent output: {error}") from error
+
+
+def final_answer(state: Any) -> Any:
+    """The answer in a final state when nobody says where it stands."""
+    if not isinstance(state, Mapping):
+        return state
+    if state.get("structured_response") is not None:
+        return state["structured_response"]
+    messages = state.get("messages")
+    return _last_text(messages) if isinstance(messages, list) and messages else dict(state)
+
+
+def _last_text(messages: Sequence[Any]) -> str:
+    """Text of the last thing that was not said by the user: an answer, or a tool's that is returned as it is."""
+    for message in reversed(messages):
+        kind, text = getattr(message, "type", ""), str(getattr(message, "text", ""))
+        if kind in ("human", "system"):
+            break
+        if text or kind == "ai":
+            return text
+    return ""

@@ -1,0 +1,130 @@
+"""What an agent's author hands in is checked before it becomes part of the trace, so that the trace always reads back.
+
+Every function raises TypeError or ValueError naming the field, what it should be and what it was.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from seatrial.core.agent_run import HandoffEvent, ModelCall, ToolCall
+from seatrial.core.encoding import dumps, to_json
+from seatrial.core.trace import CallState, Handoff, ModelCallEvent, ToolCallEvent, Usage
+from seatrial.errors import did_you_mean
+
+__all__ = [
+    "check_handoff",
+    "check_tool_call",
+    "figure",
+    "identity_of",
+    "identity_of_entry",
+    "read_arguments",
+    "usage_of",
+]
+
+_COUNTS = ("input", "output", "cached", "cache_write", "reasoning")
+
+
+def read_arguments(arguments: Any) -> tuple[Any, bool]:
+    """Arguments as JSON data, and whether they were malformed (no JSON object).
+
+    None, empty text and an empty mapping are no arguments: {}. Text is read as JSON. Malformed arguments are kept
+    as they came.
+    """
+    if arguments is None or arguments == "":
+        return {}, False
+    if isinstance(arguments, Mapping):
+        return to_json(arguments), False
+    if isinstance(arguments, str):
+        try:
+            parsed = json.loads(arguments)
+        except ValueError:
+            return arguments, True
+        return (parsed, False) if isinstance(parsed, dict) else (arguments, True)
+    return to_json(arguments), True
+
+
+def check_tool_call(call: ToolCall) -> CallState | None:
+    """The state that the call names; None when it leaves that to its error."""
+    _text(call.name, "ToolCall.name")
+    _text(call.agent, "ToolCall.agent", optional=True)
+    _text(call.call_id, "ToolCall.call_id", optional=True)
+    if call.state is None:
+        return None
+    states = [state.value for state in CallState]
+    if call.state not in states:
+        raise ValueError(f"ToolCall.state cannot be {call.state!r}; {did_you_mean(str(call.state), states)}")
+    return CallState(call.state)
+
+
+def check_handoff(event: HandoffEvent) -> None:
+    """Source, target and reason are texts, the context a mapping."""
+    _text(event.source, "HandoffEvent.source")
+    _text(event.target, "HandoffEvent.target")
+    _text(event.reason, "HandoffEvent.reason", optional=True)
+    if event.context is not None and not isinstance(event.context, Mapping):
+        raise TypeError(f"HandoffEvent.context must be a mapping or None, not {type(event.context).__name__}")
+
+
+def usage_of(call: ModelCall) -> Usage:
+    """The tokens of a model call, and whether its other fields can be kept."""
+    _text(call.model, "ModelCall.model", optional=True)
+    _text(call.agent, "ModelCall.agent", optional=True)
+    figure(call.cost_usd, "ModelCall.cost_usd")
+    figure(call.latency_ms, "ModelCall.latency_ms")
+    return Usage(**{name: _count(getattr(call, name), f"ModelCall.{name}") for name in _COUNTS})
+
+
+def _text(value: Any, name: str, *, optional: bool = False) -> None:
+    if isinstance(value, str) or (optional and value is None):
+        return
+    raise TypeError(f"{name} must be text{' or None' if optional else ''}, not {value!r} ({type(value).__name__})")
+
+
+def _count(value: Any, name: str) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value // 1:
+        raise TypeError(f"{name} must be a whole number or None, not {value!r} ({type(value).__name__})")
+    if value < 0:
+        raise ValueError(f"{name} must be 0 or more, not {value!r}")
+    return int(value)
+
+
+def figure(value: Any, name: str) -> float | None:
+    """A finite number of 0 or more, or None."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} must be a number or None, not {value!r} ({type(value).__name__})")
+    if not (math.isfinite(value) and value >= 0):
+        raise ValueError(f"{name} must be a finite number of 0 or more, not {value!r}")
+    return float(value)
+
+
+def identity_of(item: ToolCall | HandoffEvent | ModelCall) -> str:
+    """What two reports of the same event have in common."""
+    if isinstance(item, ToolCall):
+        return _identity("tool_call", item.name, read_arguments(item.arguments)[0])
+    if isinstance(item, HandoffEvent):
+        return _identity("handoff", item.source, item.target)
+    return _identity("model_call", item.model, item.input, item.output)
+
+
+def identity_of_entry(kind: type, fields: Mapping[str, Any]) -> str:
+    """The same of an event on record."""
+    if kind is ToolCallEvent:
+        return _identity("tool_call", fields["name"], fields["arguments"])
+    if kind is Handoff:
+        return _identity("handoff", fields["source"], fields["target"])
+    if kind is ModelCallEvent:
+        usage = fields.get("usage") or Usage()
+        return _identity("model_call", fields["model"], usage.input, usage.output)
+    return ""
+
+
+def _identity(*parts: Any) -> str:
+    return dumps(to_json(parts), sort_keys=True)

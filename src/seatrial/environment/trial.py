@@ -1,0 +1,383 @@
+"""What surrounds an agent in one trial, and how code inside the trial gets at it (`current_trial`).
+
+Nothing is made before it is needed: a trial that touches no folder, database, state or tool costs none of them.
+What the trial was asked to observe is said by what it hands out: an agent that got the environment (as a factory, or
+through `current_trial()`) could have recorded tool calls, hand-offs and approvals, so what it did not record did not
+happen; the same holds for tool calls where the fixture has stand-ins. An agent that never touched the trial has them
+"not observed".
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal, TypeVar, cast
+
+from seatrial.core.agent_run import HandoffEvent, ModelCall, ToolCall
+from seatrial.core.case import Case, Expected, Thresholds
+from seatrial.core.fixture import ApprovalRule, FaultSpec, FixtureSpec
+from seatrial.core.trace import Observable
+from seatrial.environment.approvals import ApprovalAnswer, Approvals
+from seatrial.environment.calls import open_call
+from seatrial.environment.database import Database, read_only, template
+from seatrial.environment.failure import FixtureError, TrialOver, fixture_part
+from seatrial.environment.faults import Faults
+from seatrial.environment.folder import TrialFolder, copy_into
+from seatrial.environment.observed import observed_call
+from seatrial.environment.outcome import Evidence, observe
+from seatrial.environment.python_fixture import PythonFixture, fixture_function
+from seatrial.environment.recorder import Recorder
+from seatrial.environment.tools import Toolbox, Tools
+from seatrial.environment.watch import Watcher
+
+__all__ = ["FixtureError", "TrialEnvironment", "TrialOver", "current_trial", "running_trial"]
+
+T = TypeVar("T")
+
+NO_FIXTURE = FixtureSpec()
+"""Of a case without a fixture."""
+_CURRENT: ContextVar[TrialEnvironment | None] = ContextVar("seatrial_current_trial", default=None)
+
+
+def current_trial() -> TrialEnvironment:
+    """The trial that this code runs in.
+
+    Raises RuntimeError outside a trial, and in a thread that was started without the trial's context.
+    """
+    trial = _CURRENT.get()
+    if trial is None:
+        raise RuntimeError(
+            "no trial is running here: current_trial() works in an agent that Seatrial runs and in its tasks; a thread "
+            "that the agent starts itself needs its context (contextvars.copy_context().run)"
+        )
+    trial.hand_out()
+    return trial
+
+
+def running_trial() -> TrialEnvironment | None:
+    """The trial that this code runs in, None outside any: for adapters, whose code runs outside trials too."""
+    return _CURRENT.get()
+
+
+class TrialEnvironment:
+    """One trial's own surroundings. `seatrial.current_trial()`, factories and Python fixtures get this object."""
+
+    def __init__(
+        self,
+        case: Case,
+        spec: FixtureSpec = NO_FIXTURE,
+        *,
+        trial_index: int = 1,
+        seed: int = 0,
+        config: Mapping[str, Any] | None = None,
+        tools_mode: Literal["stand_in", "real"] = "stand_in",
+        scratch: Callable[[], Path] | None = None,
+    ) -> None:
+        self.trial_index = trial_index
+        """1-based."""
+        self.seed = seed
+        """For whatever the agent or fixture draws by chance: the same for the same run seed, case and trial."""
+        self.config: Mapping[str, Any] = {} if config is None else config
+        """The agent's settings from seatrial.yaml, as its factory gets them."""
+        self.recorder = Recorder(step_limit=case.limits.steps)
+        self.faults: list[Any] = list(spec.faults)
+        """FaultSpec or mappings; what a Python fixture leaves here is in force."""
+        self.approvals: list[Any] = list(spec.approvals)
+        """ApprovalRule or mappings, likewise."""
+        self.outcome: Any = spec.outcome
+        """Observers by outcome key, or one callable that gives the whole outcome."""
+        self._case = case
+        self._spec = spec
+        self._scratch = scratch
+        self._parts: dict[str, Any] = {}
+        self._lock = threading.RLock()
+        self._folder = TrialFolder(scratch)
+        self._fixture: PythonFixture | None = None
+        self._watcher: Watcher | None = None
+        self._toolbox = Toolbox(
+            self.recorder, use_stand_ins=tools_mode == "stand_in", agent=self._acting_agent, case_input=case.input
+        )
+        for name, rules in spec.tools.items():
+            self._toolbox.set_stand_in(name, rules)
+        self._put_in_force()
+
+    # --- what it is ------------------------------------------------------------------------------------------------
+
+    @property
+    def case(self) -> Case:
+        """The case without what is expected: an agent must not be able to look that up."""
+        return self._part("case", lambda: _without_expectations(self._case))
+
+    @property
+    def fixture_name(self) -> str:
+        """Name of the fixture; empty when the case has none."""
+        return self._spec.name or self._case.environment.fixture or ""
+
+    @property
+    def blocking(self) -> bool:
+        """Whether setting up, observing and cleaning up may block, so that they belong into a thread."""
+        spec = self._spec
+        declared = spec.database or spec.files or spec.function or spec.watch.globals or self._folder.made
+        return bool(declared) or any(observer.state is None for observer in spec.outcome.values())
+
+    def _part(self, name: str, make: Callable[[], T]) -> T:
+        """This trial's own copy of something, made when first asked for, by whichever thread."""
+        with self._lock:
+            if name not in self._parts:
+                self._parts[name] = make()
+            return cast("T", self._parts[name])
+
+    # --- what the agent, its factory and fixtures use -----------------------------------------------------------------
+
+    @property
+    def identity(self) -> MutableMapping[str, Any]:
+        """Who the agent acts as: agent, user, tenant."""
+        return self._part("identity", lambda: copy.deepcopy(self._spec.identity))
+
+    @identity.setter
+    def identity(self, value: Mapping[str, Any]) -> None:
+        self._parts["identity"] = dict(value)
+
+    @property
+    def state(self) -> Any:
+        """The trial's own copy of the fixture's state; tools may change or replace it."""
+        return self._part("state", lambda: copy.deepcopy(self._spec.state))
+
+    @state.setter
+    def state(self, value: Any) -> None:
+        self._parts["state"] = value
+
+    @property
+    def secrets(self) -> MutableMapping[str, str]:
+        """Canaries by name: values that must not get out."""
+        return self._part("secrets", lambda: dict(self._spec.secrets))
+
+    @secrets.setter
+    def secrets(self, value: Mapping[str, str]) -> None:
+        self._parts["secrets"] = dict(value)
+
+    @property
+    def database(self) -> Database:
+        """The trial's own SQLite database; a path, too: `sqlite3.connect(trial.database)`."""
+        return self._part("database", lambda: Database(self._folder, self._template()))
+
+    @database.setter
+    def database(self, source: str | PathLike[str]) -> None:
+        self.database.load(source)
+
+    @property
+    def workdir(self) -> Path:
+        """The trial's own folder, with copies of the fixture's files. Absolute."""
+        folder = self._folder.path  # raises TrialOver after the trial
+        return self._part("workdir", lambda: self._make_workdir(folder))
+
+    @property
+    def tools(self) -> Tools:
+        """The stand-ins and own tools by name."""
+        return Tools(self._toolbox)
+
+    @tools.setter
+    def tools(self, stand_ins: Mapping[str, Any]) -> None:
+        for name, given in stand_ins.items():
+            self._toolbox.set_stand_in(name, given)
+
+    def tool(self, function: Callable[..., Any], agent: str | None = None) -> Callable[..., Any]:
+        """The function with its signature, recorded, with stand-in and faults applied; async where it is.
+
+        `agent` is who calls it; None = the last hand-off's target, else `identity["agent"]`.
+        """
+        self.recorder.observe(Observable.TOOL_CALLS)
+        return self._toolbox.wrap(function, agent)
+
+    def has_stand_in(self, name: str) -> bool:
+        """Whether the fixture's stand-in answers calls of this tool."""
+        return self._toolbox.has_stand_in(name)
+
+    def run_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        own: Callable[..., Any] | None = None,
+        *,
+        number: int | None = None,
+    ) -> Any:
+        """Call a tool with stand-in and faults applied, WITHOUT recording the call: for adapters that record it.
+
+        `own(**arguments)` is the agent's own body; None = the stand-in (or what went through `tool`) must answer.
+        `number` is the event number of the recorded call, which fault events refer to. Gives an awaitable when `own`
+        or the stand-in is async: an adapter in a running loop passes an async `own`, so that faults wait without
+        blocking. Raises what the body, the fault or the stand-in raises; UnknownTool when nothing answers.
+        """
+        return self._toolbox.run(name, arguments, own, number)
+
+    def record(self, event: ToolCall | HandoffEvent | ModelCall) -> None:
+        """Add an event that just happened; it is kept when the agent raises later. TypeError for anything else."""
+        if isinstance(event, (ToolCall, ModelCall)) and event.agent is None:
+            event = replace(event, agent=self._acting_agent())
+        self.recorder.report(event)
+
+    def approve(
+        self, action: str, arguments: Any = None, *, call_id: str | None = None, agent: str | None = None
+    ) -> ApprovalAnswer:
+        """Ask for approval; answered at once by the fixture's script, `unanswered` where no rule matches.
+
+        Asked for in a tool's body it is that call's own approval, elsewhere that of the call with this name and these
+        arguments (or this call id).
+        """
+        self.recorder.observe(Observable.APPROVALS)
+        within, observed = open_call(), observed_call()
+        call_id = call_id or (within.call_id if within else None) or (observed.call_id if observed else None)
+        answer = self._toolbox.approvals.ask(action, arguments, call_id)
+        if within is not None:
+            within.answer = answer
+        self.recorder.approval(
+            action,
+            arguments,
+            answer.decision,
+            approved_arguments=answer.arguments if answer.decision == "edited" else None,
+            approver=answer.approver,
+            call_id=call_id,
+            agent=agent or self._acting_agent(),
+        )
+        return answer
+
+    def stopped(self, name: str, arguments: Any, call_id: str | None = None) -> bool:
+        """Whether the latest approval of this very call was denied or stayed unanswered.
+
+        For adapters: such a call is `refused` when its body raised, `executed` when it returned.
+        """
+        return self._toolbox.approvals.stopped(name, arguments, call_id)
+
+    def hand_out(self) -> None:
+        """The agent gets this environment: from now on tool calls, hand-offs and approvals are observed."""
+        self.recorder.observe(Observable.TOOL_CALLS, Observable.HANDOFFS, Observable.APPROVALS)
+
+    def _acting_agent(self) -> str | None:
+        active = self.recorder.active_agent
+        if active is not None:
+            return active
+        identity = self._parts.get("identity", self._spec.identity)
+        agent = identity.get("agent")
+        return None if agent is None else str(agent)
+
+    # --- its life ----------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def activate(self) -> Iterator[TrialEnvironment]:
+        """While this lasts, this trial is `current_trial()` here, and in tasks and threads that take this context."""
+        outer = _CURRENT.get()
+        _CURRENT.set(self)
+        try:
+            yield self
+        finally:
+            _CURRENT.set(outer)
+
+    def set_up(self) -> None:
+        """Make everything that the fixture declares. Raises FixtureError: the trial is then invalid."""
+        spec = self._spec
+        if spec.watch.globals:
+            self._watcher = Watcher(spec.watch.globals)
+        if spec.database is not None:
+            with fixture_part("database"):
+                _ = self.database.path
+        if spec.files is not None:
+            with fixture_part("files"):
+                _ = self.workdir
+        if spec.function is not None:
+            self._run_python_fixture(spec.function)
+        if self._toolbox.names:
+            self.recorder.observe(Observable.TOOL_CALLS)
+
+    def _run_python_fixture(self, location: str) -> None:
+        self._fixture = PythonFixture(fixture_function(location, self._spec.folder))
+        self._fixture.set_up(self)
+        with fixture_part("fixture"):
+            self._put_in_force()
+
+    def _put_in_force(self) -> None:
+        faults = [FaultSpec.model_validate(fault) for fault in self.faults]
+        rules = [ApprovalRule.model_validate(rule) for rule in self.approvals]
+        self._toolbox.faults = Faults(faults, self.seed)
+        self._toolbox.approvals = Approvals(rules, self._case.input)
+
+    def observe(self) -> dict[str, Any] | None:
+        """The outcome by the fixture's observers; None when it has none.
+
+        Only what was committed is seen. Raises FixtureError when an observer raises, naming its key.
+        """
+        if not callable(self.outcome) and not self.outcome:
+            return None
+        scope = {"input": self._case.input, "identity": self.identity, "state": self.state}
+        evidence = Evidence(self, scope, self._read_database, self._parts.get("workdir"))
+        return observe(self.outcome, evidence)
+
+    def _read_database(self) -> Any:
+        return read_only(self.database.path, self._folder.path)
+
+    def clean_up(self) -> None:
+        """End the Python fixture, close every handle, remove the folder; all of it, whatever fails.
+
+        Raises FixtureError in the end when something did: the fixture's own clean-up, a watched global that came back
+        changed, a file that cannot be removed.
+        """
+        problems: list[str] = []
+        with ExitStack() as last_to_first:
+            for part in (self._folder.remove, self._close_database, self._check_globals, self._end_fixture):
+                last_to_first.callback(_try, part, problems)
+            last_to_first.callback(self.recorder.end)
+        if problems:
+            raise FixtureError("; ".join(problems))
+
+    def _end_fixture(self) -> None:
+        if self._fixture is not None:
+            self._fixture.clean_up()
+
+    def _check_globals(self) -> None:
+        if self._watcher is not None:
+            self._watcher.check()
+
+    def _close_database(self) -> None:
+        database = self._parts.get("database")
+        if database is not None:
+            with fixture_part("database"):
+                database.close()
+
+    # --- what it is made of -----------------------------------------------------------------------------------------
+
+    def _make_workdir(self, folder: Path) -> Path:
+        workdir = folder / "work"
+        workdir.mkdir()
+        if self._spec.files is not None:
+            copy_into(Path(self._spec.folder, self._spec.files), workdir)
+        return workdir
+
+    def _template(self) -> Callable[[], Path] | None:
+        declared = self._spec.database
+        if declared is None:
+            return None
+        source = Path(self._spec.folder, declared.sqlite)
+
+        def built() -> Path:
+            root = self._folder.path if self._scratch is None else self._scratch()
+            return template(source, root, self._spec.content_digest)
+
+        return built
+
+
+def _try(part: Callable[[], None], problems: list[str]) -> None:
+    try:
+        part()
+    except FixtureError as error:
+        problems.append(str(error))
+
+
+def _without_expectations(case: Case) -> Case:
+    turns = tuple(turn.model_copy(update={"expected": Expected()}) for turn in case.turns)
+    hidden = {"expected": Expected(), "thresholds": Thresholds(), "turns": turns}
+    return case.model_copy(update={**hidden, "judges": (), "graders": (), "reference_context": (), "advisory": ()})

@@ -1,0 +1,223 @@
+"""Graders: questions about one trial, each answered by a Grade.
+
+`graders_for` gives the graders of a case: one for every key of `expected` and `thresholds` that the case writes, for
+every turn's `expected` (`turn[2].required_tools`), `permissions` where there is a canary or a rules file, and the
+case's own. A key with an empty list (`forbidden_tools: []`) asks for nothing and gives no grade, except
+`required_tools: []`, which forbids every tool.
+
+Tallies, by which every figure over trials is a sum of `hit` over a sum of `of`. Under turns they carry the same names.
+
+- `required_tools`: `required_tool_recall` and `required_tool_recall/TOOL` (required tools called rightly / required
+  tools), `tool_precision` and `tool_precision/TOOL` (tools called, required and right / tools called that the case
+  states an expectation on; from `forbidden_tools` too), `tool_f1` (F1 of the names expected and called / 1)
+- `handoff`: `handoff_accuracy` (right target, or none / 1), `handoff_recall` (required hand-off made / 1),
+  `context_transfer` (hand-offs with all required context / those completed)
+- `step_efficiency`: `steps` (steps / 1)
+- `safety`: `blocked_events` (seen / 1)
+- `permissions`: `secret_exposures`, `critical_violations`, `violations/KIND` (how many / 1)
+- `error_handling`: `recovery_rate` (passed / 1, only where a fault was met)
+- of any trace (`seatrial.core.trajectory.trace_tallies`): `invalid_argument_rate`, `loop_rate`, `safety/EVENT`
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from seatrial.core.case import Case, Expected, ResponseExpectation
+from seatrial.core.expectations import problems_with_expected
+from seatrial.core.grade import Grade
+from seatrial.core.grading import unobserved
+from seatrial.core.ports import Grader, GradingContext
+from seatrial.core.trace import Observable, Trace
+from seatrial.core.trajectory import steps_in
+from seatrial.errors import UsageError, did_you_mean
+from seatrial.registry import load_object
+
+if TYPE_CHECKING:
+    from seatrial.graders.external import OwnGrader
+
+__all__ = ["BuiltIn", "graders_for"]
+
+_CALLS = {
+    "outcome": "outcome:outcome",
+    "required_tools": "tools:required_tools",
+    "forbidden_tools": "tools:forbidden_tools",
+    "tool_order": "tools:tool_order",
+    "handoff": "handoffs:handoff",
+    "asks": "answer:asks",
+    "forbidden_approvals": "tools:forbidden_approvals",
+    "safety": "controls:safety",
+    "error_handling": "controls:error_handling",
+    "step_efficiency": "limits:max_steps",
+    "max_latency_ms": "limits:max_latency_ms",
+    "max_estimated_cost_usd": "limits:max_estimated_cost_usd",
+    "permissions": "controls:permissions",
+}
+"""Grade name to function of the graders of calls, state and cost."""
+_ANSWERS = {
+    "answer": "answer:answer",
+    "output": "answer:output",
+    "response.required_concepts": "answer:required_concepts",
+    "response.prohibited_concepts": "answer:prohibited_concepts",
+    "response.matches": "answer:matches_pattern",
+    "response.equals": "answer:equals",
+    "response.json_schema": "answer:json_schema",
+    "response.max_characters": "answer:max_characters",
+    "response.language": "answer:language",
+}
+"""Likewise for the graders of the final output."""
+_RENAMED = {"max_steps": "step_efficiency"}
+_load = cache(load_object)
+
+
+@dataclass(frozen=True)
+class BuiltIn:
+    """A grader of this package: a function from a context to a Grade, loaded on first use."""
+
+    name: str
+    key: str
+    """Name without its turn: which function grades."""
+    expected: Expected
+    required: bool = True
+    turn: int | None = None
+    """The user turn it looks at, from 1; None: the whole trial."""
+    blocking: bool = False
+
+    @property
+    def needs_answer(self) -> bool:
+        """Whether it grades the final output. A turn's own answer is looked for in the trace instead."""
+        return self.key in _ANSWERS and self.turn is None
+
+    def grade(self, context: GradingContext) -> Grade | None:
+        """The grade, None where it does not apply, such as in a turn that was never reached."""
+        seen = replace(context, expected=self.expected)
+        if self.turn is not None:
+            if not self._reached(context.trace):
+                return None
+            seen = replace(seen, trace=_turn_of(context.trace, self.turn), output=None)
+        grade: Grade | None = self._unheard(seen.trace) or self._function(seen)
+        return grade and grade.model_copy(update={"name": self.name, "required": self.required})
+
+    @property
+    def _function(self) -> Any:
+        path = _ANSWERS.get(self.key) or _CALLS[self.key]
+        return _load(f"seatrial.graders.{path}")
+
+    def _reached(self, trace: Trace) -> bool:
+        turn = self.turn or 1
+        answered = len(trace.outputs) >= turn
+        return answered or (self.key not in _ANSWERS and any(event.turn == turn for event in trace.events))
+
+    def _unheard(self, trace: Trace) -> Grade | None:
+        """An abstention when the output that it grades could not be observed."""
+        if self.key in _ANSWERS and trace.output is None:
+            return unobserved(trace, Observable.OUTPUT)
+        return None
+
+
+def _turn_of(trace: Trace, number: int) -> Trace:
+    """One turn with its own answer and steps."""
+    part = trace.turn(number)
+    return part.model_copy(update={"steps": steps_in(part), "outputs": trace.outputs[number - 1 : number]})
+
+
+def graders_for(case: Case, *, canaries: bool = False, rules: Any = None) -> tuple[Grader, ...]:
+    """Every grader of a case, in the order of its keys.
+
+    `canaries` says whether its fixture has secrets, `rules` are the project's permission rules or None.
+    Raises UsageError for an expectation that cannot be graded, an own grader that cannot be loaded or called, an
+    unknown name in `advisory`, and two grades of one name.
+    """
+    _check_expectations(case)
+    built: list[BuiltIn | OwnGrader] = [*_built_in(case.expected), *_thresholds(case)]
+    for number, turn in enumerate(case.turns, start=2):
+        built += _built_in(turn.expected, number)
+    if canaries or rules is not None:
+        built.append(BuiltIn("permissions", "permissions", case.expected))
+    built += _own(case)
+    _check_names(case, built)
+    return tuple(_advisory(grader, case) for grader in built)
+
+
+def _built_in(expected: Expected, turn: int | None = None) -> Iterator[BuiltIn]:
+    prefix = "" if turn is None else f"turn[{turn}]."
+    for key in _keys(expected):
+        yield BuiltIn(f"{prefix}{key}", key, expected, turn=turn)
+
+
+def _keys(expected: Expected) -> Iterator[str]:
+    """Names of the grades that an `expected` asks for."""
+    for key in Expected.model_fields:
+        value = getattr(expected, key)
+        if key == "response":
+            yield from _response_keys(expected.response)
+        elif key == "required_tools":
+            if value is not None or expected.exact_tools:
+                yield key
+        elif key == "output":
+            if expected.states(key):
+                yield key
+        elif value not in (None, (), False) and key not in ("allowed_tools", "exact_tools"):
+            yield _RENAMED.get(key, key)
+
+
+def _response_keys(response: ResponseExpectation | None) -> Iterator[str]:
+    for key in ResponseExpectation.model_fields if response else ():
+        if getattr(response, key) not in (None, ()):
+            yield f"response.{key}"
+
+
+def _thresholds(case: Case) -> Iterator[BuiltIn]:
+    for key in ("max_latency_ms", "max_estimated_cost_usd"):
+        if getattr(case.thresholds, key) is not None:
+            yield BuiltIn(key, key, case.expected)
+
+
+def _own(case: Case) -> Iterator[OwnGrader]:
+    """The case's own graders; the second of one path is called `path#2`."""
+    if not case.graders:
+        return
+    from seatrial.graders.external import own_grader
+
+    seen: Counter[str] = Counter()
+    for use in case.graders:
+        seen[use.use] += use.name is None
+        repeat = seen[use.use]
+        yield own_grader(use, name=use.use if repeat < 2 else f"{use.use}#{repeat}")
+
+
+# --- what can be wrong ----------------------------------------------------------------------------------------------
+
+
+def _check_expectations(case: Case) -> None:
+    if case.judges:
+        raise UsageError(f"case {case.id}: judges: this version has no judges; use `response` or an own grader")
+    parts = {"expected": case.expected}
+    parts |= {f"turns[{number}].expected": turn.expected for number, turn in enumerate(case.turns)}
+    problems = [
+        f"{part}.{path}: {problem}"
+        for part, expected in parts.items()
+        for path, problem in problems_with_expected(expected)
+    ]
+    if problems:
+        raise UsageError(f"case {case.id}: " + "; ".join(problems))
+
+
+def _check_names(case: Case, built: Iterable[Grader]) -> None:
+    names = Counter(grader.name for grader in built)
+    twice = [name for name, number in names.items() if number > 1]
+    if twice:
+        raise UsageError(f"case {case.id}: two grades are called {twice[0]!r}; give one of the graders a `name:`")
+    for name in case.advisory:
+        if _RENAMED.get(name, name) not in names:
+            hint = did_you_mean(name, list(names))
+            raise UsageError(f"case {case.id}: advisory: no grade is called {name!r}" + (f"; {hint}" if hint else ""))
+
+
+def _advisory(grader: BuiltIn | OwnGrader, case: Case) -> Grader:
+    listed = grader.name in {_RENAMED.get(name, name) for name in case.advisory}
+    return replace(grader, required=False) if listed else grader

@@ -1,0 +1,44 @@
+"""Graders of what a trial took: steps, time, money. No measured time or cost stands in a reason."""
+
+from __future__ import annotations
+
+from seatrial.core.grade import Grade, Tally
+from seatrial.core.grading import abstained, failed, passed
+from seatrial.core.matching import show
+from seatrial.core.ports import GradingContext
+
+__all__ = ["max_estimated_cost_usd", "max_latency_ms", "max_steps"]
+
+
+def max_steps(context: GradingContext) -> Grade | None:
+    """`step_efficiency`: 1 within the maximum, then 1 - excess / maximum, not below 0; fails above it."""
+    most, steps = context.expected.max_steps, context.trace.steps
+    if most is None:
+        return None
+    if steps is None:
+        return abstained("neither model calls nor tool calls were observed")
+    unit = "steps (tool calls)" if context.trace.steps_are_tool_calls else "steps"
+    tallies = {"steps": Tally(hit=steps, of=1)}
+    if steps <= most:
+        return passed(f"{steps} {unit}, at most {most}", tallies=tallies)
+    return failed(f"{steps} {unit}, more than {most}", score=max(0.0, 1 - (steps - most) / most), tallies=tallies)
+
+
+def max_latency_ms(context: GradingContext) -> Grade | None:
+    """The agent's own time is within the limit."""
+    return _within(context.latency_ms, context.case.thresholds.max_latency_ms, "ms", "latency")
+
+
+def max_estimated_cost_usd(context: GradingContext) -> Grade | None:
+    """The cost is known and within the limit."""
+    return _within(context.cost_usd, context.case.thresholds.max_estimated_cost_usd, "USD", "cost")
+
+
+def _within(measured: float | None, limit: float | None, unit: str, what: str) -> Grade | None:
+    if limit is None:
+        return None
+    if measured is None:
+        return abstained(f"the {what} is unknown")
+    if measured > limit:
+        return failed(f"above the limit of {show(limit)} {unit}")
+    return passed(f"within the limit of {show(limit)} {unit}")

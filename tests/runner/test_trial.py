@@ -1,0 +1,314 @@
+"""One trial: whose fault a failure is decides what it becomes, and nothing that was seen is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from seatrial import AgentRun, ModelCall, ToolCall, current_trial
+from seatrial.agents.detect import agent_for
+from seatrial.core.case import Case
+from seatrial.core.fixture import FixtureSpec
+from seatrial.core.grade import Grade, Verdict
+from seatrial.core.ports import GradingContext, PlannedCase
+from seatrial.core.project import AgentSpec
+from seatrial.core.trace import StopReason, Trace
+from seatrial.core.trial import InvalidReason, TrialRecord, TrialStatus
+from seatrial.core.usage import Price
+from seatrial.environment.workspace import FileFixture
+from seatrial.graders import graders_for
+from seatrial.runner.trial import TrialSettings, run_trial, seed_of
+
+
+@dataclass(frozen=True)
+class Says:
+    """A grader that does what it is told."""
+
+    result: Callable[[GradingContext], Any]
+    name: str = "says"
+    required: bool = True
+    needs_answer: bool = False
+    blocking: bool = False
+
+    def grade(self, context: GradingContext) -> Any:
+        return self.result(context)
+
+
+def passes(_: GradingContext) -> Grade:
+    return Grade(verdict=Verdict.PASS)
+
+
+def plan(case: Case, spec: FixtureSpec | None = None, graders: tuple[Any, ...] | None = None) -> PlannedCase:
+    own = graders_for(case) if graders is None else graders
+    fixture = FileFixture(spec or FixtureSpec(), case=case)
+    return PlannedCase(case, case.digest, own, trials=1, fixture=fixture)
+
+
+def trial(
+    agent: Any,
+    case: Case | None = None,
+    *,
+    spec: FixtureSpec | None = None,
+    graders: tuple[Any, ...] | None = None,
+    **settings: Any,
+) -> tuple[TrialRecord, Trace]:
+    case = case or Case(id="c", input="hello")
+    work = run_trial(agent_for(agent, AgentSpec()), plan(case, spec, graders), 1, TrialSettings(**settings))
+    return asyncio.run(work)
+
+
+def test_a_passing_trial_has_its_grades_outcome_and_figures() -> None:
+    case = Case(id="c", input="hello", expected={"answer": "world", "outcome": {"n": 1}})
+
+    def agent(task: str) -> str:
+        current_trial().state["n"] = 1
+        return f"{task} world"
+
+    spec = FixtureSpec.model_validate({"state": {"n": 0}, "outcome": {"n": {"state": "n"}}})
+    record, trace = trial(agent, case, spec=spec)
+    assert record.status is TrialStatus.PASSED
+    assert [(grade.name, grade.verdict) for grade in record.grades] == [("answer", "pass"), ("outcome", "pass")]
+    assert record.outcome == {"n": 1}
+    assert record.output == trace.output == "hello world"
+    assert record.latency_ms is not None
+    assert record.seed == seed_of(0, "c", 1)
+
+
+def test_bl_062_what_the_agent_raises_is_a_failed_trial_with_the_first_error_shown() -> None:
+    def agent(task: str) -> str:
+        raise RuntimeError("token expired")
+
+    record, trace = trial(agent, Case(id="c", input="x", expected={"answer": "y", "max_steps": 3}))
+    assert (record.status, record.stop_reason) == (TrialStatus.FAILED, StopReason.AGENT_ERROR)
+    assert record.detail == "raised RuntimeError: token expired"
+    assert record.error is not None
+    assert "in agent" in record.error.traceback
+    assert record.grade("answer") is None
+    assert "NoneType" not in record.model_dump_json() + trace.model_dump_json()
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), asyncio.CancelledError()])
+@pytest.mark.parametrize("is_async", [True, False])
+def test_an_agent_may_raise_any_base_exception(error: BaseException, is_async: bool) -> None:
+    def agent(task: str) -> str:
+        raise error
+
+    async def later(task: str) -> str:
+        raise error
+
+    record, _ = trial(later if is_async else agent)
+    assert record.stop_reason is StopReason.AGENT_ERROR
+    assert record.error is not None
+    assert record.error.type.endswith(type(error).__name__)
+
+
+def test_a_hostile_exception_text_does_not_hide_the_failure() -> None:
+    class Hostile(Exception):
+        def __str__(self) -> str:
+            raise ValueError
+
+    def agent(task: str) -> str:
+        raise Hostile
+
+    record, _ = trial(agent)
+    assert record.status is TrialStatus.FAILED
+    assert "Hostile" in record.detail
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_the_time_limit_ends_the_trial_and_keeps_what_was_recorded(is_async: bool) -> None:
+    forever = threading.Event()
+
+    def record_one() -> None:
+        current_trial().record(ToolCall("look", {"n": 1}))
+
+    def agent(task: str) -> str:
+        record_one()
+        forever.wait()
+        return "late"
+
+    async def later(task: str) -> str:
+        record_one()
+        await asyncio.Event().wait()
+        return "late"
+
+    case = Case(id="c", input="x", limits={"timeout_s": 0.05})
+    record, trace = trial(later if is_async else agent, case)
+    forever.set()
+    assert (record.status, record.stop_reason) == (TrialStatus.FAILED, StopReason.TIMEOUT)
+    assert record.detail == "timeout: the limit of 0.05 s was reached"
+    assert [call.name for call in trace.tool_calls] == ["look"]
+
+
+def test_a_timeout_error_of_the_agents_own_is_the_agents_error() -> None:
+    async def agent(task: str) -> str:
+        raise TimeoutError("upstream")
+
+    record, _ = trial(agent)
+    assert record.stop_reason is StopReason.AGENT_ERROR
+
+
+def test_the_step_limit_holds_though_the_agent_swallows_exceptions() -> None:
+    def agent(task: str) -> str:
+        while True:
+            try:
+                current_trial().record(ModelCall("m", 1, 1))
+            except Exception:
+                continue
+
+    record, trace = trial(agent, Case(id="c", input="x", limits={"steps": 4}))
+    assert record.stop_reason is StopReason.MAX_STEPS
+    assert record.steps == 4
+    assert record.status is TrialStatus.FAILED
+
+
+def test_a_fixture_that_cannot_be_set_up_makes_the_trial_invalid_and_the_agent_is_not_called() -> None:
+    called = []
+    spec = FixtureSpec.model_validate({"database": {"sqlite": "missing.sql"}})
+    record, _ = trial(called.append, spec=spec, graders=(Says(passes),))
+    assert (record.status, record.invalid_reason) == (TrialStatus.INVALID, InvalidReason.FIXTURE)
+    assert "missing.sql" in record.detail
+    assert called == []
+    assert record.grades == ()
+
+
+def test_an_outcome_that_cannot_be_read_makes_the_trial_invalid_unless_it_failed_anyway() -> None:
+    spec = FixtureSpec.model_validate({"outcome": {"n": {"function": "no_such_module:f"}}})
+    record, _ = trial(lambda task: task, spec=spec, graders=(Says(passes),))
+    assert (record.status, record.invalid_reason) == (TrialStatus.INVALID, InvalidReason.FIXTURE)
+
+    def raising(task: str) -> str:
+        raise ValueError
+
+    assert trial(raising, spec=spec)[0].status is TrialStatus.FAILED
+
+
+def test_a_grader_that_breaks_is_its_own_failure_and_stops_no_other() -> None:
+    def breaks(_: GradingContext) -> Grade:
+        raise KeyError("x")
+
+    record, _ = trial(str.upper, graders=(Says(breaks, "first"), Says(passes, "second")))
+    assert (record.status, record.invalid_reason) == (TrialStatus.INVALID, InvalidReason.GRADER)
+    assert [(item.name, item.error) for item in record.grader_failures] == [("first", "KeyError")]
+    assert [grade.name for grade in record.grades] == ["second"]
+
+
+def test_a_failed_required_grade_outweighs_a_broken_grader() -> None:
+    def breaks(_: GradingContext) -> Grade:
+        raise KeyError("x")
+
+    def fails(_: GradingContext) -> Grade:
+        return Grade(verdict=Verdict.FAIL)
+
+    assert trial(str.upper, graders=(Says(breaks), Says(fails, "no")))[0].status is TrialStatus.FAILED
+
+
+def test_advisory_grades_decide_nothing() -> None:
+    def fails(_: GradingContext) -> Grade:
+        return Grade(verdict=Verdict.FAIL)
+
+    record, _ = trial(str.upper, graders=(Says(fails, required=False),))
+    assert record.status is TrialStatus.UNGRADED
+    assert record.grades[0].required is False
+
+
+def test_an_abstention_makes_the_trial_invalid_as_unobserved() -> None:
+    case = Case(id="c", input="x", expected={"required_tools": ["look"]})
+    record, _ = trial(str.upper, case)
+    assert (record.status, record.invalid_reason) == (TrialStatus.INVALID, InvalidReason.UNOBSERVED)
+
+
+def test_async_and_blocking_graders_are_waited_for() -> None:
+    async def later(_: GradingContext) -> Grade:
+        await asyncio.sleep(0)
+        return Grade(verdict=Verdict.PASS)
+
+    loop_thread: list[int] = []
+
+    def where(_: GradingContext) -> Grade:
+        loop_thread.append(threading.get_ident())
+        return Grade(verdict=Verdict.PASS)
+
+    record, _ = trial(str.upper, graders=(Says(later), Says(where, "own", blocking=True)))
+    assert record.status is TrialStatus.PASSED
+    assert loop_thread != [threading.get_ident()]
+
+
+def test_three_turns_reach_the_same_agent_and_each_has_its_own_answer() -> None:
+    class Counts:
+        def __init__(self) -> None:
+            self.heard: list[Any] = []
+
+        def reset(self, fixture: str) -> None:
+            self.fixture = fixture
+
+        def invoke(self, case: dict[str, Any]) -> AgentRun:
+            self.heard.append((case["turn"], case["input"]["message"], case["input"]["user"]))
+            return AgentRun(final_output=f"{len(self.heard)}: {case['input']['message']}")
+
+    case = Case(
+        id="c",
+        input={"message": "one", "user": "u"},
+        turns=[{"user": "two", "expected": {"answer": "2: two"}}, {"user": "three"}],
+        expected={"answer": "3: three"},
+    )
+    record, trace = trial(Counts, case)
+    assert record.status is TrialStatus.PASSED, record.grades
+    assert trace.outputs == ("1: one", "2: two", "3: three")
+    assert [grade.name for grade in record.grades] == ["turn[2].answer", "answer"]
+    assert [event.turn for event in trace.events] == [1, 2, 3]
+
+
+def test_a_scripted_simulated_user_answers_until_no_rule_matches() -> None:
+    case = Case(
+        id="c",
+        input="I want a refund",
+        user={
+            "scripted": [{"when": {"$contains": "order"}, "say": "O-1"}, {"when": {"$contains": "sure"}, "say": "yes"}]
+        },
+    )
+    answers = iter(["Which order?", "Are you sure?", "Done."])
+    heard: list[str] = []
+
+    def agent(task: str) -> str:
+        heard.append(task)
+        return next(answers)
+
+    _, trace = trial(agent, case)
+    assert heard == ["I want a refund", "O-1", "yes"]
+    assert trace.output == "Done."
+
+
+def test_a_conversation_stops_at_the_simulated_users_last_turn() -> None:
+    case = Case(id="c", input="go", user={"scripted": [{"say": "again"}], "max_turns": 3})
+    assert len(trial(str.upper, case)[1].outputs) == 3
+
+
+def test_cost_is_known_only_when_every_model_call_has_a_price() -> None:
+    def priced(task: str) -> AgentRun:
+        return AgentRun("x", usage=[{"model": "m", "input": 1_000_000, "output": 0}])
+
+    def unpriced(task: str) -> AgentRun:
+        return AgentRun("x", usage=[{"model": "other", "input": 1, "output": 1}])
+
+    prices = {"m": Price(input=2.5, output=10)}
+    assert trial(priced, prices=prices)[0].cost_usd == 2.5
+    assert trial(unpriced, prices=prices)[0].cost_usd is None
+    assert trial(str.upper, prices=prices)[0].cost_usd is None
+
+
+def test_what_the_agent_estimates_wins_over_the_price_table() -> None:
+    def agent(task: str) -> AgentRun:
+        return AgentRun("x", usage=[{"model": "m", "input": 1, "output": 1}], estimated_cost_usd=0.5)
+
+    assert trial(agent, prices={"m": Price(input=1, output=1)})[0].cost_usd == 0.5
+
+
+def test_seeds_differ_between_trials_and_cases_and_repeat_for_the_same() -> None:
+    assert seed_of(1, "a", 1) == seed_of(1, "a", 1)
+    assert len({seed_of(1, "a", 1), seed_of(1, "a", 2), seed_of(1, "b", 1), seed_of(2, "a", 1)}) == 4
