@@ -41,9 +41,7 @@ def raising(case_id: str, trial: int = 1, error: str = "ValueError", message: st
     return record(case_id, trial, "failed", stop_reason=StopReason.AGENT_ERROR, error=crash)
 
 
-def invalid(
-    case_id: str, trial: int = 1, reason: str = "fixture", detail: str = "fixture: OSError: full"
-) -> TrialRecord:
+def invalid(case_id: str, trial: int = 1, reason: str = "fixture", detail: str = "fixture: disk full") -> TrialRecord:
     return record(case_id, trial, "invalid", invalid_reason=InvalidReason(reason), detail=detail)
 
 

@@ -5,9 +5,10 @@ The public names below are loaded on first use, so that `import seatrial` costs 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # not taken from typing, which costs more to import than all of this
 if TYPE_CHECKING:
+    from typing import Any
+
     from seatrial.core.agent_run import AgentRun, HandoffEvent, ModelCall, ToolCall
     from seatrial.core.grade import Grade
     from seatrial.environment.trial import current_trial

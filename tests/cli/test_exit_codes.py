@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from projects import case, seatrial, write_project
 
 pytestmark = pytest.mark.slow

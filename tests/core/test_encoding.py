@@ -60,7 +60,7 @@ class Hostile:
     def __repr__(self) -> str:
         raise RuntimeError("no")
 
-    def __iter__(self):  # noqa: ANN204
+    def __iter__(self):
         raise RuntimeError("no")
 
     model_dump = property(lambda self: 1 / 0)

@@ -74,7 +74,7 @@ LOOKUP = {"name": "lookup_order", "arguments": {"order_id": "O-100"}}
             [tool_call("a"), tool_call("a")],
             "fail",
             0.5,
-            "expected a (1 times); actual a, a; unexpected a (call 2, event 2)",
+            "expected a (1 time); actual a, a; unexpected a (call 2, event 2)",
         ),
         (
             {"required_tools": [{"name": "a", "times": {"min": 3}}]},

@@ -161,7 +161,7 @@ def test_the_step_limit_holds_though_the_agent_swallows_exceptions() -> None:
             except Exception:
                 continue
 
-    record, trace = trial(agent, Case(id="c", input="x", limits={"steps": 4}))
+    record, _ = trial(agent, Case(id="c", input="x", limits={"steps": 4}))
     assert record.stop_reason is StopReason.MAX_STEPS
     assert record.steps == 4
     assert record.status is TrialStatus.FAILED
@@ -260,7 +260,7 @@ def test_three_turns_reach_the_same_agent_and_each_has_its_own_answer() -> None:
     record, trace = trial(Counts, case)
     assert record.status is TrialStatus.PASSED, record.grades
     assert trace.outputs == ("1: one", "2: two", "3: three")
-    assert [grade.name for grade in record.grades] == ["turn[2].answer", "answer"]
+    assert [grade.name for grade in record.grades] == ["answer", "turn[2].answer"]
     assert [event.turn for event in trace.events] == [1, 2, 3]
 
 

@@ -62,7 +62,7 @@ def test_a_harness_case_whose_check_broke_is_incomplete():
 def test_a_file_that_is_something_else_is_refused_by_name(tmp_path, text, said):
     path = tmp_path / "odd.json"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(UsageError, match="odd.json") as caught:
+    with pytest.raises(UsageError, match=r"odd\.json") as caught:
         read_side(path)
     assert said in str(caught.value)
 

@@ -5,7 +5,7 @@ str, a mapping as a dict of its own. What it returns is the final output: anythi
 whole turn. An object with `invoke` is called as `invoke(case)`, where `case` is `{id, input, turn, fixture}`; its
 `reset(fixture)`, if it has one, is called once before the first turn, and what that raises makes the trial invalid.
 
-All turns of a trial call the same object.
+All turns of a trial call the same object. What LangChain runs inside is in the trace (`langchain.capture`).
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from seatrial.agents.langchain.capture import captured
 from seatrial.agents.reported import answer_of
 from seatrial.core.agent_run import AgentRun
 from seatrial.core.ports import Answer, TurnInput
 from seatrial.core.project import AgentSpec
 from seatrial.core.trace import Observable
 from seatrial.environment.failure import fixture_part
-from seatrial.environment.recorder import Recorder
 from seatrial.environment.tools import is_async, tool_name
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.errors import UsageError
@@ -58,8 +58,8 @@ class FunctionAgent:
         trial.recorder.observe(*self.observes)
         resetting = self._reset(trial)
         if self._invoke is None:
-            return FunctionSession(self._target, trial.recorder, as_case=False)
-        return FunctionSession(self._invoke, trial.recorder, as_case=True, resetting=resetting)
+            return FunctionSession(self._target, trial, as_case=False)
+        return FunctionSession(self._invoke, trial, as_case=True, resetting=resetting)
 
     def _reset(self, trial: TrialEnvironment) -> Awaitable[Any] | None:
         reset = getattr(self._target, "reset", None) if self._invoke is not None else None
@@ -78,14 +78,14 @@ class FunctionSession:
     def __init__(
         self,
         function: Callable[..., Any],
-        recorder: Recorder,
+        trial: TrialEnvironment,
         *,
         as_case: bool,
         resetting: Awaitable[Any] | None = None,
     ) -> None:
         self.blocking = not is_async(function) and resetting is None
         self._function = function
-        self._recorder = recorder
+        self._trial = trial
         self._as_case = as_case
         self._resetting = resetting
 
@@ -93,7 +93,8 @@ class FunctionSession:
         """Answer one turn; an awaitable when the function gives one."""
         if self._resetting is not None:
             return self._after_reset(turn)
-        result = self._function(self._argument(turn))
+        with captured(self._trial):
+            result = self._function(self._argument(turn))
         return self._awaited(result) if inspect.isawaitable(result) else self._answer(result)
 
     def _argument(self, turn: TurnInput) -> Any:
@@ -110,12 +111,14 @@ class FunctionSession:
         return await answer if inspect.isawaitable(answer) else answer
 
     async def _awaited(self, result: Awaitable[Any]) -> Answer:
-        return self._answer(await result)
+        with captured(self._trial):
+            finished = await result
+        return self._answer(finished)
 
     def _answer(self, result: Any) -> Answer:
         if inspect.isgenerator(result) or inspect.isasyncgen(result):
             raise TypeError("the agent returned a generator; return the finished answer, or an AgentRun")
-        return answer_of(result, self._recorder) if isinstance(result, AgentRun) else Answer(result)
+        return answer_of(result, self._trial.recorder) if isinstance(result, AgentRun) else Answer(result)
 
     def close(self) -> None:
         """Let go of a reset that was never waited for."""

@@ -4,8 +4,8 @@
 lacks becomes a mapping `{"$type": kind, "value": text}`; `from_json` turns the kinds that can be read back into
 Python values. Text with lone surrogates stays text: `dumps` writes it as JSON escapes, which read back equal (a pair of
 surrogates becomes the one character it stands for, since JSON cannot tell the two apart). Whole numbers of more digits
-than Python reads (4,300) are decimals. A mapping whose keys JSON cannot hold apart, or that looks like a mark itself, is
-the mark `mapping` with its pairs.
+than Python reads (4,300) are decimals. A mapping whose keys JSON cannot hold apart, or that looks like a mark itself,
+is the mark `mapping` with its pairs.
 """
 
 from __future__ import annotations

@@ -247,6 +247,16 @@ class Recorder:
             fields = self._fields(number)
             fields["told"] = shown if shown != fields.get("result") else None
 
+    def call_without_id(self, name: str, arguments: Any, *, after: int) -> int | None:
+        """Number of a tool call with these arguments that began after event `after` and that no model call claims."""
+        wanted, _ = read_arguments(arguments)
+        with self._lock:
+            for kind, fields in self._entries[after:]:
+                free = kind is ToolCallEvent and fields["call_id"] is None and fields["step"] is None
+                if free and fields["name"] == name and fields["arguments"] == wanted:
+                    return int(fields["number"])
+        return None
+
     def withdraw(self, number: int) -> None:
         """Take a tool call back that did not happen after all (it runs again later, or was a hand-off).
 

@@ -68,8 +68,8 @@ class Violation:
 
 
 def violations(context: GradingContext) -> list[Violation]:
-    """What the trace itself shows, in the order of its events."""
-    return list(_exposures(context))
+    """What the trace itself shows, in the order of its events, the final output last."""
+    return sorted(_exposures(context), key=lambda violation: violation.event or float("inf"))
 
 
 # --- canaries -------------------------------------------------------------------------------------------------------

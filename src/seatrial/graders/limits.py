@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from seatrial.core.grade import Grade, Tally
-from seatrial.core.grading import abstained, failed, passed
-from seatrial.core.matching import show
+from seatrial.core.grading import abstained, count, failed, passed
 from seatrial.core.ports import GradingContext
 
 __all__ = ["max_estimated_cost_usd", "max_latency_ms", "max_steps"]
@@ -17,11 +16,11 @@ def max_steps(context: GradingContext) -> Grade | None:
         return None
     if steps is None:
         return abstained("neither model calls nor tool calls were observed")
-    unit = "steps (tool calls)" if context.trace.steps_are_tool_calls else "steps"
+    taken = count(steps, "step") + (" (tool calls)" if context.trace.steps_are_tool_calls else "")
     tallies = {"steps": Tally(hit=steps, of=1)}
     if steps <= most:
-        return passed(f"{steps} {unit}, at most {most}", tallies=tallies)
-    return failed(f"{steps} {unit}, more than {most}", score=max(0.0, 1 - (steps - most) / most), tallies=tallies)
+        return passed(f"{taken}, at most {most}", tallies=tallies)
+    return failed(f"{taken}, more than {most}", score=max(0.0, 1 - (steps - most) / most), tallies=tallies)
 
 
 def max_latency_ms(context: GradingContext) -> Grade | None:
@@ -40,5 +39,5 @@ def _within(measured: float | None, limit: float | None, unit: str, what: str) -
     if measured is None:
         return abstained(f"the {what} is unknown")
     if measured > limit:
-        return failed(f"above the limit of {show(limit)} {unit}")
-    return passed(f"within the limit of {show(limit)} {unit}")
+        return failed(f"above the limit of {limit:.12g} {unit}")
+    return passed(f"within the limit of {limit:.12g} {unit}")

@@ -236,8 +236,10 @@ def _with_times(need: _Requirement) -> str:
     times = need.call.times
     if times is None or times == _AT_LEAST_ONCE:
         return need.call.name
-    most = "" if times.max == times.min else " or more" if times.max is None else f" to {times.max}"
-    return f"{need.call.name} ({times.min}{most} times)"
+    if times.max == times.min:
+        return f"{need.call.name} ({count(times.min, 'time')})"
+    most = "or more" if times.max is None else f"to {times.max}"
+    return f"{need.call.name} ({times.min} {most} times)"
 
 
 def _tallies(found: _Assignment, allowed: Sequence[str]) -> dict[str, Tally]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import platform
 import secrets
 import shutil
@@ -121,17 +122,36 @@ class Scratch:
             self.path = None
 
 
+_imported: set[str] = set()
+"""Modules that earlier runs imported from their projects."""
+
+
 @contextmanager
 def importable(folder: str) -> Iterator[None]:
     """While this lasts, modules in `folder` can be imported (first)."""
-    added = bool(folder) and folder not in sys.path
+    before, added = set(sys.modules), bool(folder) and folder not in sys.path
     if added:
         sys.path.insert(0, folder)
     try:
         yield
     finally:
+        _imported.update(name for name in set(sys.modules) - before if _lies_in(sys.modules[name], folder))
         if added and folder in sys.path:
             sys.path.remove(folder)
+
+
+def _lies_in(module: Any, folder: str) -> bool:
+    file = getattr(module, "__file__", None)
+    return isinstance(file, str) and Path(file).is_relative_to(folder)
+
+
+def _forget_projects() -> None:
+    """Let the next run import its project afresh: another project may have modules of the same names, and in a
+    notebook the agent may have been edited meanwhile. What the caller imported itself stays."""
+    for name in _imported:
+        sys.modules.pop(name, None)
+    _imported.clear()
+    importlib.invalidate_caches()
 
 
 def selected_cases(request: Request) -> tuple[Project, tuple[Case, ...], tuple[Diagnostic, ...]]:
@@ -148,6 +168,7 @@ def plan(request: Request) -> Plan:
     """Resolve a request. Every mistake that can be known before the first agent call is raised here."""
     request = _with_environment(request)
     project, cases, warnings = selected_cases(request)
+    _forget_projects()
     with importable(project.root):
         _refuse_what_is_not_built(cases)
         spec, agent = _agent(project, request)

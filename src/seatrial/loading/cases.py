@@ -30,7 +30,7 @@ from seatrial.loading.csv_text import read_csv
 from seatrial.loading.files import read_text, shown_path
 from seatrial.loading.fixtures import FIXTURE_MATCHERS, fixture_names, problem_with_overrides
 from seatrial.loading.json_text import read_json, read_json_lines
-from seatrial.loading.located import Map, Seq, Spot, each_at, located, merged, plain, problem_at, shown, spot_at
+from seatrial.loading.located import Map, Seq, Spot, each_at, in_file_order, located, merged, plain, problem_at, shown, spot_at
 from seatrial.loading.matrix import expansions, mentions
 from seatrial.loading.rules_of_cases import matcher_problems, problems_with_case
 from seatrial.loading.short_form import SHORT_KEYS, long_form
@@ -86,7 +86,7 @@ class _Report:
 
     def raise_errors(self) -> None:
         if self.errors:
-            raise InputError(dict.fromkeys(self.errors))
+            raise InputError(sorted(dict.fromkeys(self.errors), key=in_file_order))
 
 
 def load_cases(project: Project) -> LoadedCases:

@@ -11,6 +11,7 @@ from seatrial.loading.cases import load_cases
 from seatrial.loading.config import load_project
 from seatrial.loading.files import read_text
 from seatrial.loading.fixtures import FixtureFiles, fixture_for, fixture_names, load_fixture
+from seatrial.loading.located import in_file_order
 from seatrial.loading.policies import load_rules
 from seatrial.loading.yaml import read_yaml
 
@@ -32,11 +33,7 @@ def check(folder: Path) -> tuple[Diagnostic, ...]:
         found.extend(error.diagnostics)
     for part in (_cases, _fixtures, _policies):
         found.extend(part(project))
-    return tuple(sorted(dict.fromkeys(found), key=_order))
-
-
-def _order(diagnostic: Diagnostic) -> tuple[str, int, int]:
-    return diagnostic.path, diagnostic.line or 0, diagnostic.column or 0
+    return tuple(sorted(dict.fromkeys(found), key=in_file_order))
 
 
 def _problems(read: Callable[[], object]) -> tuple[Diagnostic, ...]:

@@ -20,6 +20,7 @@ __all__ = [
     "Seq",
     "Spot",
     "each_at",
+    "in_file_order",
     "located",
     "merged",
     "plain",
@@ -179,6 +180,11 @@ def each_at(value: Any, pattern: Sequence[str], spot: Spot = NOWHERE) -> Iterato
 def problem_at(spot: Spot, rule: str, message: str, hint: str = "", severity: str = "error") -> Diagnostic:
     """A diagnostic about what stands at `spot`."""
     return Diagnostic(rule, message, spot.path, spot.line, spot.column, hint, severity)
+
+
+def in_file_order(diagnostic: Diagnostic) -> tuple[str, int, int]:
+    """Sorting key: by file, line and column."""
+    return diagnostic.path, diagnostic.line or 0, diagnostic.column or 0
 
 
 def type_name(value: Any) -> str:

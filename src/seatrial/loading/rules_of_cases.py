@@ -9,6 +9,7 @@ from typing import Any
 from seatrial.core.matching import problem_with_matcher
 from seatrial.errors import Diagnostic
 from seatrial.loading.located import Map, Spot, each_at, plain, problem_at
+from seatrial.loading.validation import text_problem
 
 __all__ = ["matcher_problems", "problem_with_pattern", "problems_with_case"]
 
@@ -33,6 +34,7 @@ def problems_with_case(case: Map) -> Iterator[Diagnostic]:
     for pattern in _EXPECTATIONS:
         for expected, _ in each_at(case, pattern):
             yield from matcher_problems(expected, _MATCHERS)
+            yield from _null_answers(expected)
             yield from _response_problems(expected)
 
 
@@ -52,6 +54,13 @@ def problem_with_pattern(pattern: str) -> str | None:
     except (re.error, RecursionError, OverflowError) as error:
         return f"{pattern!r} is no regular expression: {error}"
     return None
+
+
+def _null_answers(expected: Any) -> Iterator[Diagnostic]:
+    """`answer:` with nothing behind it is a slip, never "no expectation"."""
+    for answer, spot in each_at(expected, ("answer",)):
+        if answer is None:
+            yield text_problem("expected.answer", answer, spot)
 
 
 def _response_problems(expected: Any) -> Iterator[Diagnostic]:

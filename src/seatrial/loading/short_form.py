@@ -44,6 +44,7 @@ def _moved(result: Map, case: Map, key: str, problems: list[Diagnostic]) -> Map:
     value, key_at, value_at = case[key], case.keys_at[key], case.values_at[key]
     if key == "query" and not isinstance(value, str):
         problems.append(text_problem(key, value, value_at))
+        return result
     if not parents:
         return _set(result, last, value, key_at, value_at, key, problems)
     parent = parents[0]

@@ -205,10 +205,8 @@ def _unknown_key(
     known = set(_keys_of(_annotations_at(model, owner[len(below) :])))
     if len(owner) == len(below):
         known |= set(top_keys)
-    hint = did_you_mean(key, sorted(known))
-    if not hint.startswith("did"):
-        home = _homes(model).get(key)
-        hint = f"it belongs under `{home}`" if home and not owner else hint
+    home = None if owner else _homes(model).get(key)
+    hint = f"it belongs under `{home}`" if home else did_you_mean(key, sorted(known))
     where = f" in `{dotted(owner)}`" if owner else ""
     return problem_at(item.spot, "unknown-key", f"unknown key {readable(key)!r}{where}", hint)
 

@@ -140,7 +140,7 @@ class Screen:
     def title(self, text: str, note: str = "") -> None:
         """A blank line and the heading of a section."""
         self.console.print()
-        self.console.print(Text.assemble((text, "bold"), (f"  {note}" if note else "", "dim")))
+        self.line(Text.assemble((text, "bold"), (f"  {note}" if note else "", "dim")))
 
     def line(self, text: Text, *, indent: int = 0) -> None:
         """One paragraph, wrapped with its indent kept."""

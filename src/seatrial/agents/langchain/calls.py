@@ -35,6 +35,8 @@ class AskedCall:
     """Its body waits for an approval; it will run again from the start."""
     settled: bool = False
     """It ended, or stands in the trace for good."""
+    result: Any = None
+    """What the tool gave, where that was seen."""
     approval_asked: bool = False
     unanswered: bool = False
     """Its body asked a question of a shape that nobody can answer."""

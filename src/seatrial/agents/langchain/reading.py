@@ -5,9 +5,11 @@ LangGraph's classes are told by name, so that LangChain alone works too.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from seatrial.core.encoding import to_json
 from seatrial.core.trace import Usage
 
 __all__ = [
@@ -20,6 +22,7 @@ __all__ = [
     "message_of",
     "model_name",
     "offered_tools",
+    "says_the_same",
     "takes_arguments",
     "target_of",
     "told_by",
@@ -136,3 +139,15 @@ def is_langgraph(value: Any, name: str) -> bool:
 def interrupt_ids(error: BaseException) -> list[str]:
     interrupts = error.args[0] if error.args else ()
     return [one.id for one in interrupts if hasattr(one, "id")]
+
+
+def says_the_same(told: Any, result: Any) -> bool:
+    """Whether a tool message holds a result and nothing else: LangChain writes a result that is no text as JSON."""
+    if told == result:
+        return True
+    if not isinstance(told, str):
+        return False
+    try:
+        return bool(json.loads(told) == to_json(result))
+    except ValueError:
+        return told == str(result)

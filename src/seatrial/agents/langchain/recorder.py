@@ -39,6 +39,7 @@ from seatrial.agents.langchain.reading import (
     message_of,
     model_name,
     offered_tools,
+    says_the_same,
     takes_arguments,
     target_of,
     told_by,
@@ -235,7 +236,8 @@ class LangChainRecorder(BaseCallbackHandler):
         if getattr(message, "status", None) == "error":
             self._end(run, error=content, told=content, state=self._state_of_failure(run, None))
         else:
-            self._end(run, result=run.observed.result_or(content), told=content)
+            run.call.result = result = run.observed.result_or(content)
+            self._end(run, result=result, told=None if says_the_same(content, result) else content)
 
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         run = self._left(run_id)
@@ -320,7 +322,7 @@ class LangChainRecorder(BaseCallbackHandler):
                     self._settle(call, told)
 
     def _add_told(self, call: AskedCall, told: Told) -> None:
-        if call.number is not None:
+        if call.number is not None and not says_the_same(told.content, call.result):
             self.trial.recorder.tell(call.number, told.content)
 
     def _settle(self, call: AskedCall, told: Told) -> None:
@@ -348,13 +350,26 @@ class LangChainRecorder(BaseCallbackHandler):
         target = declared_target(call.name, {})
         if target is not None:
             self._hand_over(call, call.agent, target or call.name, completed=state is CallState.EXECUTED)
-            return
+        elif not self._claimed(call, error or result):
+            recorder = self.trial.recorder
+            if call.number is None:
+                call.number = recorder.begin_tool_call(
+                    call.name, call.arguments, call_id=call.call_id, agent=call.agent, step=call.step
+                )
+            recorder.end_tool_call(call.number, result=result, error=error, state=state, told=error or result)
+
+    def _claimed(self, call: AskedCall, told: Any) -> bool:
+        """Whether the user's code ran the call through `trial.tools`: then it is on record, and now it is known who
+        asked for it."""
         recorder = self.trial.recorder
-        if call.number is None:
-            call.number = recorder.begin_tool_call(
-                call.name, call.arguments, call_id=call.call_id, agent=call.agent, step=call.step
-            )
-        recorder.end_tool_call(call.number, result=result, error=error, state=state, told=error or result)
+        number = recorder.call_without_id(call.name, call.arguments, after=call.step or 0)
+        if call.number is not None or number is None:
+            return False
+        call.number = number
+        recorder.amend(number, call_id=call.call_id, step=call.step)
+        if told is not None:
+            recorder.tell(number, told)
+        return True
 
     def close(self, messages: Iterable[Any] = ()) -> None:
         """The turn is over: nothing that is still open will run."""
