@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-from seatrial.core.case import Case, Expected
+from seatrial.core.case import Case
 from seatrial.core.grade import Grade
 from seatrial.core.ports import GradingContext
 from seatrial.core.trace import CallState, Observable, ToolCallEvent, Trace
@@ -80,7 +79,3 @@ def said(expected: dict[str, Any], output: Any) -> Grade:
 def without(*unseen: Observable) -> frozenset[Observable]:
     """What is observed when these are not."""
     return EVERYTHING - set(unseen)
-
-
-def verdicts(found: Iterable[Grade]) -> list[str]:
-    return [grade.verdict.value for grade in found]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,33 +16,27 @@ LEAK = "4111-1111-1111-1111"
 PUBLIC = Rules.model_validate({"tools": {"post": {"results": "public"}, "read": {}}})
 
 
+WRITES: dict[str, Callable[[Recorder], object]] = {
+    "arguments": lambda recorder: record(recorder, tool_call("post", {"a": [{"n": 4111111111111111}]})),
+    "asked": lambda recorder: record(recorder, tool_call("post", {"n": "x"}, asked={"n": LEAK})),
+    "malformed": lambda recorder: record(recorder, tool_call("post", LEAK)),
+    "reason": lambda recorder: recorder.handoff("desk", "boss", reason=LEAK),
+    "context": lambda recorder: recorder.handoff("desk", "boss", context={"note": {"n": LEAK}}),
+    "approval": lambda recorder: recorder.approval("pay", {"card": LEAK}, "granted"),
+    "message": lambda recorder: recorder.message("assistant", [{"type": "text", "text": LEAK}]),
+    "system": lambda recorder: recorder.message("system", LEAK),
+    "public": lambda recorder: record(recorder, tool_call("post", result={"n": LEAK})),
+    "private": lambda recorder: record(recorder, tool_call("read", result={"n": LEAK})),
+    "error": lambda recorder: recorder.error(ValueError(LEAK)),
+}
+
+
 def leaking(place: str) -> Any:
     """A trace in which the card number shows in one place."""
     recorder = Recorder()
     recorder.message("user", "my card is " + (LEAK if place == "user" else "secret"))
-    match place:
-        case "arguments":
-            record(recorder, tool_call("post", {"a": [{"n": 4111111111111111}]}))
-        case "asked":
-            record(recorder, tool_call("post", {"n": "x"}, asked={"n": LEAK}))
-        case "malformed":
-            record(recorder, tool_call("post", LEAK))
-        case "reason":
-            recorder.handoff("desk", "boss", reason=LEAK)
-        case "context":
-            recorder.handoff("desk", "boss", context={"note": {"n": LEAK}})
-        case "approval":
-            recorder.approval("pay", {"card": LEAK}, "granted")
-        case "message":
-            recorder.message("assistant", [{"type": "text", "text": LEAK}])
-        case "system":
-            recorder.message("system", LEAK)
-        case "public":
-            record(recorder, tool_call("post", result={"n": LEAK}))
-        case "private":
-            record(recorder, tool_call("read", result={"n": LEAK}))
-        case "error":
-            recorder.error(ValueError(LEAK))
+    if place in WRITES:
+        WRITES[place](recorder)
     return finished(recorder, output=LEAK if place == "output" else "done", log=LEAK if place == "log" else "")
 
 

@@ -120,6 +120,10 @@ def test_advisory_grades_are_not_required_and_short_names_do() -> None:
             "case case: two grades are called 'answer'; give one of the graders a `name:`",
         ),
         (
+            {"judges": [{"rubric": "quality"}]},
+            "case case: judges: this version has no judges; use `response` or an own grader",
+        ),
+        (
             {"expected": {"output": {"$gtt": 1}}},
             "case case: expected.output: unknown operator '$gtt'; did you mean '$gt'?",
         ),

@@ -54,7 +54,10 @@ def test_any_bytes_give_data_or_an_input_error(data: bytes) -> None:
     try:
         read_yaml(decoded(data, "f.yaml"), "f.yaml")
     except InputError as error:
-        assert all(problem.path == "f.yaml" for problem in error.diagnostics)
+        found = error.diagnostics
+    else:
+        return
+    assert all(problem.path == "f.yaml" for problem in found)
 
 
 @given(st.text("ab:-[]{},&*!|>'\"%@`#?\n \t<0.1e+~$\r\\", max_size=60))
@@ -62,7 +65,10 @@ def test_any_punctuation_gives_data_or_an_input_error(text: str) -> None:
     try:
         read_yaml(text, "f.yaml")
     except InputError as error:
-        assert all(problem.message for problem in error.diagnostics)
+        found = error.diagnostics
+    else:
+        return
+    assert all(problem.message and problem.line for problem in found)
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,8 @@ def test_bl_062_what_the_agent_raises_is_a_failed_trial_with_the_first_error_sho
     assert record.detail == "raised RuntimeError: token expired"
     assert record.error is not None
     assert "in agent" in record.error.traceback
+    assert "run_trial" not in record.error.traceback
+    assert "seatrial/runner" not in record.error.traceback
     assert record.grade("answer") is None
     assert "NoneType" not in record.model_dump_json() + trace.model_dump_json()
 

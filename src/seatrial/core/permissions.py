@@ -107,7 +107,7 @@ class ToolRule(Frozen):
     """Arguments whose same values must not be executed twice."""
     audit: tuple[AuditRule, ...] = ()
     results: Literal["private", "public"] = "private"
-    """Public: a canary in its result is no exposure."""
+    """Public: others see what it returns, so a canary in its result is an exposure."""
 
 
 class Rules(Frozen):

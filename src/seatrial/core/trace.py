@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field
 
+from seatrial.core.encoding import dumps
 from seatrial.core.frozen import Frozen
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "ToolCallEvent",
     "Trace",
     "Usage",
+    "text_of",
 ]
 
 
@@ -324,16 +326,21 @@ class Trace(Frozen):
 
 
 def text_of(output: Any) -> str:
-    """The text of a final output: itself when it is text, the text of its message when it is a message or a
-    conversation, else its JSON."""
-    from seatrial.core.encoding import dumps
+    """The text of a final output as a person would read it: itself when it is text, else all its values, one a line.
 
-    if output is None:
-        return ""
-    if isinstance(output, str):
-        return output
-    if isinstance(output, Mapping):
-        for key in ("answer", "output", "final_output", "content", "text", "message"):
-            if isinstance(output.get(key), str):
-                return str(output[key])
-    return dumps(output)
+    All of them, not just an answer: what must not be said must not stand beside it either.
+    """
+    return output if isinstance(output, str) else "\n".join(_leaves(output))
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for item in value.values():
+            yield from _leaves(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _leaves(item)
+    elif isinstance(value, str):
+        yield value
+    elif value is not None:
+        yield dumps(value)

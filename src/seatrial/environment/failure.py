@@ -26,5 +26,5 @@ def fixture_part(what: str) -> Iterator[None]:
         yield
     except FixtureError as error:
         raise FixtureError(f"{what}: {error}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise FixtureError(f"{what}: {type(error).__name__}: {error}") from error

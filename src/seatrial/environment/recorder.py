@@ -42,7 +42,7 @@ from seatrial.environment.reports import (
     usage_of,
 )
 
-__all__ = ["Recorder", "StepLimitReached", "error_text", "read_arguments"]
+__all__ = ["Recorder", "StepLimitReached", "error_text", "is_handoff_tool", "read_arguments"]
 
 
 class StepLimitReached(BaseException):
@@ -399,7 +399,7 @@ def _stopped_calls(events: Sequence[Event]) -> Iterator[ToolCallEvent]:
     for approval in events:
         if not isinstance(approval, Approval) or approval.decision not in ("denied", "unanswered"):
             continue
-        if any(_is_of(approval, call) for call in calls):
+        if is_handoff_tool(approval.action) or any(_is_of(approval, call) for call in calls):
             continue
         number += 1
         stopped = ToolCallEvent(
@@ -416,6 +416,11 @@ def _stopped_calls(events: Sequence[Event]) -> Iterator[ToolCallEvent]:
         )
         calls.append(stopped)
         yield stopped
+
+
+def is_handoff_tool(name: str) -> bool:
+    """Whether a tool of this name hands the conversation over: such a call is a hand-off, never a tool call."""
+    return name == "handoff" or name.startswith("transfer_to_")
 
 
 def _is_of(approval: Approval, call: ToolCallEvent) -> bool:

@@ -339,8 +339,9 @@ class TrialEnvironment:
             self._fixture.clean_up()
 
     def _check_globals(self) -> None:
-        if self._watcher is not None:
-            self._watcher.check()
+        watcher, self._watcher = self._watcher, None
+        if watcher is not None:
+            watcher.check()
 
     def _close_database(self) -> None:
         database = self._parts.get("database")

@@ -1,7 +1,7 @@
 """Graders of what the agent said: the final output, and whether it asked before it acted.
 
-Text is read as `seatrial.core.text` says. The text of a structured output is its answer or message where it has one,
-else all its values, one a line. Phrases are looked for as they stand: a negated sentence that holds the phrase holds
+Text is read as `seatrial.core.text` says. The text of a structured output is all its values, one a
+line. Phrases are looked for as they stand: a negated sentence that holds the phrase holds
 it (`no refund completed` holds `refund completed`), one with a word in between does not (`refund not completed`).
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -36,30 +36,9 @@ __all__ = [
     "required_concepts",
 ]
 
-_SAYS = ("answer", "output", "final_output", "content", "text", "message")
-
-
-def _readable(value: Any) -> str:
-    """The text of a final output, as a person would read it."""
-    if isinstance(value, Mapping):
-        said = next((key for key in _SAYS if key in value), None)
-        return "\n".join(_leaves(value)) if said is None else _readable(value[said])
-    return "\n".join(_leaves(value))
-
-
-def _leaves(value: Any) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        for item in value.values():
-            yield from _leaves(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _leaves(item)
-    elif value is not None:
-        yield text_of(value)
-
 
 def _text(context: GradingContext) -> str:
-    return _readable(context.trace.output)
+    return text_of(context.trace.output)
 
 
 def _response(context: GradingContext) -> ResponseExpectation:
@@ -243,10 +222,10 @@ def asks(context: GradingContext) -> Grade | None:
 def _said(context: GradingContext) -> Iterator[tuple[tuple[int, float], str]]:
     """What the agent said, each with its place as (turn, event number); an answer comes after its turn's events."""
     trace = context.trace
-    said = [((m.turn, float(m.number)), _readable(m.content)) for m in trace.of(Message) if m.role == "assistant"]
+    said = [((m.turn, float(m.number)), text_of(m.content)) for m in trace.of(Message) if m.role == "assistant"]
     last = max((event.turn for event in trace.events), default=1)
-    earlier = [((turn, float("inf")), _readable(value)) for turn, value in enumerate(trace.outputs[:-1], start=1)]
-    final = ((max(last, len(trace.outputs)), float("inf")), _readable(trace.output))
+    earlier = [((turn, float("inf")), text_of(value)) for turn, value in enumerate(trace.outputs[:-1], start=1)]
+    final = ((max(last, len(trace.outputs)), float("inf")), text_of(trace.output))
     return iter(sorted([*said, *earlier, final]))
 
 

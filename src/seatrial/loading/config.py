@@ -36,7 +36,7 @@ from seatrial.loading.located import Map, Seq, Spot, plain, problem_at, shown, s
 from seatrial.loading.rules_of_cases import problem_with_pattern
 from seatrial.loading.short_form import SHORT_KEYS, long_form
 from seatrial.loading.validation import problems_in
-from seatrial.loading.variables import Variables, names_a_secret, read_env_file, typed
+from seatrial.loading.variables import Variables, is_refused_number, names_a_secret, read_env_file, typed
 from seatrial.loading.yaml import read_yaml
 
 __all__ = [
@@ -242,7 +242,7 @@ def _overridden(values: Map, override: str, problems: list[Diagnostic]) -> Map:
 def _assigned(values: Map, parts: list[str], text: str, at: Spot, problems: list[Diagnostic]) -> Map:
     """`values` with a YAML text as the value at a key."""
     try:
-        value = read_yaml(text, at.path)
+        value = text if is_refused_number(text) else read_yaml(text, at.path)
     except InputError as error:
         problems.extend(error.diagnostics)
         return values
@@ -330,7 +330,7 @@ def _replaced(value: Any, loc: tuple[str | int, ...], new: Any) -> Any:
 
 def _with_homes(problem: Diagnostic, values: Map) -> Diagnostic:
     """A hint for keys of cases that stand at the top of the file."""
-    if problem.rule != "unknown-key" or problem.hint.startswith("did"):
+    if problem.rule != "unknown-key":
         return problem
     keys = {*Case.model_fields, *SHORT_KEYS}
     at_top = [

@@ -1,8 +1,8 @@
 """Which cases are meant: by position (path, suite or case id), suite, tag, risk, keyword, or a set of ids.
 
 Positions add up; every other condition narrows. A case id selects all expansions of its matrix, an expanded id just
-one. A path is taken relative to the working folder, to the project, or to its `cases/`. `-k` looks for words in id,
-suite and tags, whatever their case, and knows `and`, `or`, `not` and brackets.
+one. A path is taken relative to the working folder, else to the project, else to its `cases/`. `-k` looks for words
+in id, suite and tags, whatever their case, and knows `and`, `or`, `not` and brackets.
 """
 
 from __future__ import annotations
@@ -108,10 +108,13 @@ def _by_position(cases: Sequence[Case], positions: Sequence[str], root: Path) ->
 
 def _at(position: str, cases: Sequence[Case], places: Sequence[Path], root: Path) -> set[int]:
     found = {n for n, case in enumerate(cases) if position in (case.id, case.base_id, case.suite)}
-    if "\0" not in position:
-        for folder in (Path.cwd(), root, root / "cases"):
-            path = (folder / position).resolve()
-            found |= {n for n, place in enumerate(places) if place == path or path in place.parents}
+    if "\0" in position:
+        return found
+    for folder in (Path.cwd(), root, root / "cases"):
+        path = (folder / position).resolve()
+        below = {n for n, place in enumerate(places) if place == path or path in place.parents}
+        if below:
+            return found | below
     return found
 
 

@@ -8,10 +8,9 @@ project's defaults alike. A thing written in both forms is an error.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from seatrial.errors import Diagnostic
-from seatrial.loading.located import Map, Spot, problem_at
+from seatrial.loading.located import Map, problem_at
 from seatrial.loading.validation import text_problem
 
 __all__ = ["SHORT_KEYS", "long_form"]
@@ -35,32 +34,28 @@ def long_form(case: Map, problems: list[Diagnostic]) -> Map:
         return case
     result = case.without(*short)
     for key in short:
-        result = _moved(result, case, key, problems)
+        _move(result, case, key, problems)
     return result
 
 
-def _moved(result: Map, case: Map, key: str, problems: list[Diagnostic]) -> Map:
+def _move(result: Map, case: Map, key: str, problems: list[Diagnostic]) -> None:
+    """Put the value of a short key of `case` where it belongs in `result`."""
     *parents, last = SHORT_KEYS[key]
-    value, key_at, value_at = case[key], case.keys_at[key], case.values_at[key]
-    if key == "query" and not isinstance(value, str):
-        problems.append(text_problem(key, value, value_at))
-        return result
-    if not parents:
-        return _set(result, last, value, key_at, value_at, key, problems)
-    parent = parents[0]
-    below = result.get(parent, Map(key_at))
-    if not isinstance(below, Map):  # validation says so
-        return result
-    below = _set(below, last, value, key_at, value_at, key, problems)
-    return result.having(parent, below, result.keys_at.get(parent, key_at), result.values_at.get(parent, key_at))
-
-
-def _set(
-    owner: Map, name: str, value: Any, key_at: Spot, value_at: Spot, short: str, problems: list[Diagnostic]
-) -> Map:
-    if name in owner:
-        long = ".".join(SHORT_KEYS[short])
-        message = f"`{short}` is the short form of `{long}`, which stands at {owner.keys_at[name].place} already"
+    key_at, value_at = case.keys_at[key], case.values_at[key]
+    owner = result
+    if key == "query" and not isinstance(case[key], str):
+        problems.append(text_problem(key, case[key], value_at))
+        return
+    for parent in parents:
+        below = owner.get(parent, Map(key_at))
+        if not isinstance(below, Map):  # validation says so
+            return
+        below = below.without()
+        owner.put(parent, below, owner.keys_at.get(parent, key_at), owner.values_at.get(parent, key_at))
+        owner = below
+    if last in owner:
+        long = ".".join(SHORT_KEYS[key])
+        message = f"`{key}` is the short form of `{long}`, which stands at {owner.keys_at[last].place} already"
         problems.append(problem_at(key_at, "given-twice", message, "keep one of them"))
-        return owner
-    return owner.having(name, value, key_at, value_at)
+    else:
+        owner.put(last, case[key], key_at, value_at)

@@ -53,7 +53,7 @@ _WANTED = {
     "string_type": "text",
     "tuple_type": "a list",
 }
-_LIMITS = {"greater_than_equal": "{ge} or more", "greater_than": "above {gt}", "less_than_equal": "{le} or less"}
+_LIMITS = {"greater_than_equal": "{ge:g} or more", "greater_than": "above {gt:g}", "less_than_equal": "{le:g} or less"}
 _REASONS = {
     "reset_before_trial": "a trial that starts from what another left behind shows nothing; it is always true",
 }

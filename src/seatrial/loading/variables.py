@@ -21,7 +21,7 @@ from seatrial.loading.files import read_text
 from seatrial.loading.located import NOWHERE, Map, Seq, Spot, problem_at
 from seatrial.loading.yaml import NumberProblem, plain_scalar
 
-__all__ = ["Variables", "names_a_secret", "read_env_file", "typed"]
+__all__ = ["Variables", "is_refused_number", "names_a_secret", "read_env_file", "typed"]
 
 _VARIABLE = re.compile(r"\$(\$?)\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _LOOKS_LIKE_ONE = re.compile(r"(?<!\$)\$\{[^}]*\}?")
@@ -39,10 +39,16 @@ def names_a_secret(name: str) -> bool:
 
 def typed(text: str) -> Any:
     """`text` as a plain YAML scalar; as text where YAML has no clear answer."""
+    return text if is_refused_number(text) else plain_scalar(text)
+
+
+def is_refused_number(text: str) -> bool:
+    """Whether YAML would refuse `text` as a number, so that in a variable or flag it is taken as text."""
     try:
-        return plain_scalar(text)
+        plain_scalar(text)
     except NumberProblem:
-        return text
+        return True
+    return False
 
 
 def read_env_file(path: Path, shown: str = ".env") -> dict[str, str]:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn, cast
 
 import yaml
@@ -114,7 +114,9 @@ def read_yaml(text: str, path: str = "") -> Any:
 def _events(text: str) -> Iterator[events.Event]:
     if not yaml.__with_libyaml__:
         raise UsageError("PyYAML was built without libyaml, which Seatrial needs; install a binary wheel of PyYAML")
-    parser = yaml.CLoader(text)
+    from yaml._yaml import CParser  # the loader classes around it cost more than a small file
+
+    parser = CParser(text)
     while True:
         event = cast(events.Event, parser.get_event())
         yield event
@@ -156,20 +158,11 @@ class _Builder:
         self._open: list[_Open] = []
         self._anchors: dict[str, tuple[Any, Spot, int, int]] = {}
         self._aliased = 0
-        self._takers: dict[type, Any] = {
-            events.ScalarEvent: self._scalar,
-            events.MappingStartEvent: self._start_mapping,
-            events.SequenceStartEvent: self._start_sequence,
-            events.MappingEndEvent: self._end,
-            events.SequenceEndEvent: self._end,
-            events.AliasEvent: self._alias,
-            events.DocumentStartEvent: self._document,
-        }
 
     def take(self, event: events.Event) -> None:
-        taker = self._takers.get(type(event))
+        taker = _TAKERS.get(type(event))
         if taker is not None:
-            taker(event)
+            taker(self, event)
 
     def _spot(self, mark: Any, written: str | None = None) -> Spot:
         return Spot(self._path, mark.line + 1, mark.column + 1, written)
@@ -311,6 +304,17 @@ class _Builder:
         if done.anchor is not None:
             self._anchors[done.anchor] = (done.value, done.value.at, done.size, done.height)
         self._add(done.value, done.value.at, done.size, done.height)
+
+
+_TAKERS: dict[type, Callable[[_Builder, Any], None]] = {
+    events.ScalarEvent: _Builder._scalar,
+    events.MappingStartEvent: _Builder._start_mapping,
+    events.SequenceStartEvent: _Builder._start_sequence,
+    events.MappingEndEvent: _Builder._end,
+    events.SequenceEndEvent: _Builder._end,
+    events.AliasEvent: _Builder._alias,
+    events.DocumentStartEvent: _Builder._document,
+}
 
 
 def _core_tag(tag: str) -> str:

@@ -7,7 +7,6 @@ alike - durations, times of day, ids, seeds - stands under `times` alone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from seatrial.core.case import Case
@@ -67,15 +66,20 @@ def summary(info: RunInfo, cases: Sequence[Case], records: Iterable[TrialRecord]
         "version": RESULTS_VERSION,
         "suites": [_suite(row) for row in suite_rows(results)],
         "cases": [_case(result, asking[result.case_id]) for result in results],
-        "graders": [asdict(row) for row in grader_rows(results, cases)],
+        "graders": [_row(row) for row in grader_rows(results, cases)],
         "figures": _figures(info, results),
-        "problems": [asdict(problem) for problem in problems(info, results)],
+        "problems": [_row(problem) for problem in problems(info, results)],
         "times": _times(info, results),
     }
 
 
+def _row(row: object) -> dict[str, Any]:
+    """A flat dataclass as a mapping (`dataclasses.asdict` copies every value: seconds on a large run)."""
+    return dict(vars(row))
+
+
 def _rate(rate: PassRate | None) -> dict[str, Any] | None:
-    return None if rate is None else {**asdict(rate), "pooled": rate.pooled}
+    return None if rate is None else {**_row(rate), "pooled": rate.pooled}
 
 
 def _ratio(ratio: Ratio | None) -> dict[str, Any] | None:
@@ -106,7 +110,7 @@ def _case(result: CaseResult, case: Case) -> dict[str, Any]:
         "reason": result.reason,
         "invalid": result.invalid,
         "digest": result.digest,
-        "grades": [asdict(row) for row in grader_rows([result], [case])],
+        "grades": [_row(row) for row in grader_rows([result], [case])],
         "trials_detail": [_trial(trial) for trial in result.recorded],
     }
 
@@ -167,13 +171,13 @@ def _figures(info: RunInfo, results: Sequence[CaseResult]) -> dict[str, Any]:
         "gating_cases": suite_row("", gating).cases,
         "trials": {**whole.trials, "retried": _retried(results), "stops": stops(results)},
         "pass_rate": _rate(whole.rate),
-        "first_attempt": asdict(first_attempt(results)),
-        "consistency": asdict(agreement(results)),
-        "steps": {unit: asdict(mean) for unit, mean in mean_steps(results).items()},
-        "tokens": {kind: asdict(mean) for kind, mean in mean_tokens(results).items()},
+        "first_attempt": _row(first_attempt(results)),
+        "consistency": _row(agreement(results)),
+        "steps": {unit: _row(mean) for unit, mean in mean_steps(results).items()},
+        "tokens": {kind: _row(mean) for kind, mean in mean_tokens(results).items()},
         "cost": _cost(cost_figure(results)),
         "tools": [_tool(row) for row in tool_rows(results)],
-        "handoffs": [asdict(row) for row in handoff_rows(results)],
+        "handoffs": [_row(row) for row in handoff_rows(results)],
         "tallies": {name: _ratio(ratio) for name, ratio in tally_sums(results).items()},
     }
 
@@ -183,7 +187,7 @@ def _retried(results: Iterable[CaseResult]) -> int:
 
 
 def _tool(row: ToolRow) -> dict[str, Any]:
-    return {**asdict(row), "recall": _ratio(row.recall), "precision": _ratio(row.precision)}
+    return {**_row(row), "recall": _ratio(row.recall), "precision": _ratio(row.precision)}
 
 
 def _cost(figure: CostFigure) -> dict[str, Any]:
@@ -198,7 +202,7 @@ def _cost(figure: CostFigure) -> dict[str, Any]:
 
 
 def _money(cost: Cost) -> dict[str, Any]:
-    return {"usd": cost.usd, **asdict(cost)}
+    return {"usd": cost.usd, **_row(cost)}
 
 
 # --- what differs from run to run ------------------------------------------------------------------------------------
@@ -211,7 +215,7 @@ def _times(info: RunInfo, results: Sequence[CaseResult]) -> dict[str, Any]:
         "started": info.started,
         "ended": info.ended,
         "seed": info.seed,
-        "latency": asdict(latency(results)),
+        "latency": _row(latency(results)),
         "trials": [
             {"id": result.case_id, "trial": trial.index, "started": trial.last.started, "ms": trial.last.latency_ms}
             for result in results

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import TracebackType
 from typing import Any
 
 from seatrial.core.encoding import to_json
@@ -210,9 +211,17 @@ def _take(answer: Answer, course: _Course) -> None:
 
 
 def _agent_error(error: BaseException) -> AgentError:
-    lines = traceback.format_exception(type(error), error, error.__traceback__)
+    lines = traceback.format_exception(type(error), error, _agents_own(error.__traceback__))
     name = f"{type(error).__module__}.{type(error).__qualname__}".removeprefix("builtins.")
     return AgentError(type=name, message=_text(error), traceback="".join(lines)[-_TRACEBACK_KEPT:])
+
+
+def _agents_own(trace: TracebackType | None) -> TracebackType | None:
+    """The traceback without the harness's own frames before the agent's."""
+    at = trace
+    while at is not None and at.tb_frame.f_globals.get("__name__", "").startswith("seatrial."):
+        at = at.tb_next
+    return at or trace
 
 
 def _text(error: BaseException) -> str:
@@ -337,7 +346,8 @@ async def _grade(graders: Sequence[Grader], context: GradingContext) -> _Grading
             grading.failures.append(_grader_failure(grader, error))
             continue
         if grade is not None:
-            grading.grades.append(grade.model_copy(update={"name": grader.name, "required": grader.required}))
+            required = grader.required and grade.required
+            grading.grades.append(grade.model_copy(update={"name": grader.name, "required": required}))
     return grading
 
 

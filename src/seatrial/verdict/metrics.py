@@ -6,7 +6,6 @@ A case is passed or failed as soon as that is certain, whatever its other trials
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -69,12 +68,8 @@ class CaseResult:
     @property
     def invalid(self) -> dict[str, int]:
         """Invalid trials by reason."""
-        reasons = (trial.last.invalid_reason or "harness" for trial in self.recorded if _is_invalid(trial))
-        return dict(sorted(Counter(str(reason) for reason in reasons).items()))
-
-    def count(self, status: TrialStatus) -> int:
-        """Trials that ended with this status."""
-        return sum(trial.last.status is status for trial in self.recorded)
+        reasons = [str(trial.last.invalid_reason or "harness") for trial in self.recorded if _is_invalid(trial)]
+        return {reason: reasons.count(reason) for reason in sorted(set(reasons))}
 
 
 def _is_invalid(trial: Trial) -> bool:

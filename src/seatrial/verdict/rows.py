@@ -102,13 +102,13 @@ class SuiteRow:
 def suite_row(suite: str, results: Sequence[CaseResult]) -> SuiteRow:
     """The counts of these cases."""
     verdicts = Counter(result.verdict for result in results)
-    statuses = {str(status): sum(result.count(status) for result in results) for status in TrialStatus}
+    statuses = Counter(trial.last.status for trial in _trials(results))
     planned, run = sum(result.trials for result in results), sum(result.run for result in results)
     return SuiteRow(
         suite=suite,
         gate=any(result.gate for result in results),
         cases={"total": len(results), **{str(word): verdicts[word] for word in CaseVerdict}},
-        trials={"planned": planned, "run": run, **statuses},
+        trials={"planned": planned, "run": run, **{str(word): statuses[word] for word in TrialStatus}},
         rate=pass_rate(results),
     )
 
@@ -168,7 +168,7 @@ def _due(name: str, seen: set[str], results: Sequence[CaseResult], cases: dict[s
 
 def _grader_row(name: str, grades: Sequence[Grade], failures: Sequence[GraderFailure], due: int) -> GraderRow:
     scores = [grade.score for grade in grades if grade.score is not None]
-    verdicts = Counter(grade.verdict for grade in grades)
+    verdicts = [grade.verdict for grade in grades]
     return GraderRow(
         name=name,
         required=any(grade.required for grade in grades) or any(failure.required for failure in failures),
@@ -176,9 +176,9 @@ def _grader_row(name: str, grades: Sequence[Grade], failures: Sequence[GraderFai
         minimum=min(scores) if scores else None,
         scored=len(scores),
         of=due,
-        passed=verdicts[Verdict.PASS],
-        failed=verdicts[Verdict.FAIL],
-        abstained=verdicts[Verdict.ABSTAIN],
+        passed=verdicts.count(Verdict.PASS),
+        failed=verdicts.count(Verdict.FAIL),
+        abstained=verdicts.count(Verdict.ABSTAIN),
         failures=len(failures),
     )
 
@@ -246,8 +246,9 @@ def tool_rows(results: Sequence[CaseResult]) -> tuple[ToolRow, ...]:
     observed = 0
     for trial in _trials(results):
         observed += str(Observable.TOOL_CALLS) in trial.last.observes or bool(trial.last.tools)
-        calls.update(trial.last.tools)
-        trials.update(trial.last.tools.keys())
+        for tool, count in trial.last.tools.items():
+            calls[tool] += count
+            trials[tool] += 1
     ratios = tally_sums(results)
     expected = {name.partition("/")[2] for name in ratios if name.startswith((f"{RECALL}/", f"{PRECISION}/"))}
     return tuple(
@@ -283,8 +284,10 @@ def handoff_rows(results: Sequence[CaseResult]) -> tuple[HandoffRow, ...]:
     observed = 0
     for trial in _trials(results):
         observed += str(Observable.HANDOFFS) in trial.last.observes or bool(trial.last.handoffs)
-        count.update(trial.last.handoffs)
-        trials.update(set(trial.last.handoffs))
+        for way in trial.last.handoffs:
+            count[way] += 1
+        for way in set(trial.last.handoffs):
+            trials[way] += 1
     return tuple(
         HandoffRow(source, target, count[source, target], trials[source, target], observed)
         for source, target in sorted(count)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from seatrial.core.case import Case, Risk
-from seatrial.core.grade import Grade, GraderFailure, Verdict
+from seatrial.core.grade import Grade, GraderFailure
 from seatrial.core.run import RunInfo
 from seatrial.core.trace import StopReason
 from seatrial.core.trial import InvalidReason, Tokens, TrialRecord, TrialStatus
@@ -109,14 +109,6 @@ class _Lenient(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class _GradeRow(_Lenient):
-    name: str
-    verdict: Verdict
-    score: float | None = None
-    required: bool = True
-    reason: str = ""
-
-
 class _FailureRow(_Lenient):
     name: str
     reason: str = ""
@@ -136,7 +128,7 @@ class _TrialRow(_Lenient):
     handoffs: tuple[tuple[str, str], ...] = ()
     tokens: Tokens = Tokens()
     cost_usd: float | None = None
-    grades: tuple[_GradeRow, ...] = ()
+    grades: tuple[Grade, ...] = ()
     grader_failures: tuple[_FailureRow, ...] = ()
 
 
@@ -188,17 +180,17 @@ def _from_row(row: _CaseRow) -> SideCase:
     )
 
 
+_SHARED = _TrialRow.model_fields.keys() & TrialRecord.model_fields.keys() - {"grader_failures"}
+
+
 def _record(row: _CaseRow, trial: _TrialRow) -> TrialRecord:
-    shared = {"status", "invalid_reason", "stop_reason", "output", "outcome", "steps", "tools", "handoffs", "tokens"}
     return TrialRecord(
-        **{name: getattr(trial, name) for name in shared},
+        **{name: getattr(trial, name) for name in _SHARED},
         case_id=row.id,
         suite=row.suite,
         case_digest=row.digest,
         trial_index=trial.trial,
         detail=trial.reason,
-        cost_usd=trial.cost_usd,
-        grades=tuple(Grade(**grade.model_dump()) for grade in trial.grades),
         grader_failures=tuple(
             GraderFailure(name=failure.name, error="", message=failure.reason, required=failure.required)
             for failure in trial.grader_failures

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from math import fsum
 
 from seatrial.core.encoding import shortened
 from seatrial.core.grade import Grade, GraderFailure, Verdict
 from seatrial.core.trace import StopReason
-from seatrial.core.trial import InvalidReason, TrialKey, TrialRecord, TrialStatus
+from seatrial.core.trial import InvalidReason, TrialRecord, TrialStatus
 
 __all__ = ["Cost", "Trial", "attempts_folded", "failure_text", "reason_of", "stable"]
 
@@ -57,7 +58,7 @@ class Trial:
     attempts: tuple[TrialRecord, ...]
     """In order of `attempt`; at least one."""
 
-    @property
+    @cached_property
     def last(self) -> TrialRecord:
         return self.attempts[-1]
 
@@ -66,11 +67,11 @@ class Trial:
         """1-based number of the trial."""
         return self.last.trial_index
 
-    @property
+    @cached_property
     def valid(self) -> bool:
         return self.last.valid
 
-    @property
+    @cached_property
     def passed(self) -> bool:
         return self.last.status is TrialStatus.PASSED
 
@@ -85,14 +86,15 @@ def attempts_folded(records: Iterable[TrialRecord]) -> dict[str, tuple[Trial, ..
 
     Where one attempt is on record twice (a scheduler may start a trial twice), the first record counts.
     """
-    attempts: dict[TrialKey, dict[int, TrialRecord]] = {}
+    cases: dict[str, dict[int, dict[int, TrialRecord]]] = {}
     for record in records:
-        attempts.setdefault(record.key, {}).setdefault(record.attempt, record)
-    cases: dict[str, list[Trial]] = {}
-    for key in sorted(attempts, key=lambda key: key.trial_index):
-        trial = Trial(tuple(attempts[key][number] for number in sorted(attempts[key])))
-        cases.setdefault(key.case_id, []).append(trial)
-    return {case_id: tuple(trials) for case_id, trials in cases.items()}
+        trials = cases.setdefault(record.case_id, {})
+        trials.setdefault(record.trial_index, {}).setdefault(record.attempt, record)
+    return {case_id: tuple(_trial(trials[index]) for index in sorted(trials)) for case_id, trials in cases.items()}
+
+
+def _trial(attempts: Mapping[int, TrialRecord]) -> Trial:
+    return Trial(tuple(attempts[number] for number in sorted(attempts)))
 
 
 def stable(text: str) -> str:

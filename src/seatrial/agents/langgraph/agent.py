@@ -41,7 +41,6 @@ __all__ = ["LangGraphAgent", "LangGraphSession"]
 
 _SUPERSTEPS_PER_STEP = 10
 """A model call takes a few supersteps (middleware, tools, routing)."""
-_NO_ANSWER = {"messages", "structured_response"}
 
 
 class LangGraphAgent:
@@ -116,14 +115,24 @@ class LangGraphSession:
         """The graph stopped: it has answered, or it asked for approval and goes on, or nobody answered that."""
         snapshot = self._graph.get_state(config)
         if not snapshot.next:
-            course.answer = Answer(self._mapper.output(state), outcome=_outcome(state))
+            course.answer = Answer(self._mapper.output(state), outcome=self._outcome(state))
             return
         asks = any(task.interrupts for task in snapshot.tasks)
         course.payload = self._approver.resume(snapshot) if asks else None
         if course.payload is None and (asks or not self._approver.may_go_on(snapshot)):
-            course.answer = Answer(None, stop_reason=StopReason.WAITING_APPROVAL, outcome=_outcome(state))
+            waiting = StopReason.WAITING_APPROVAL
+            course.answer = Answer(None, stop_reason=waiting, outcome=self._outcome(state))
         course.resumed += 1
         self._check_resumed(course.resumed)
+
+    def _outcome(self, state: Any) -> dict[str, Any]:
+        """The final state beside the conversation."""
+        left_out = ("messages", "structured_response", "__interrupt__")
+        values = state if isinstance(state, Mapping) else {}
+        outcome = {str(key): value for key, value in values.items() if key not in left_out}
+        if outcome:
+            self._trial.recorder.observe(Observable.OUTCOME)
+        return outcome
 
     def _check_resumed(self, times: int) -> None:
         limit = self._trial.recorder.step_limit
@@ -161,10 +170,11 @@ class LangGraphSession:
 
 
 def _input_keys(graph: Any) -> list[str]:
-    """Keys of the graph's input; none when it is no mapping."""
-    channels = graph.input_channels
-    schema = graph.get_input_jsonschema() if isinstance(channels, str) else {"properties": dict.fromkeys(channels)}
-    return list(schema.get("properties") or {})
+    """Keys of the graph's input; none when it is no mapping. (Not every state has a JSON schema to ask.)"""
+    builder = getattr(graph, "builder", None)
+    if builder is not None:
+        return list(builder.schemas.get(builder.input_schema, ()))
+    return [] if isinstance(graph.input_channels, str) else list(graph.input_channels)
 
 
 def _needs_loop(graph: Any) -> bool:
@@ -183,10 +193,3 @@ def _async_only(runnable: Any, sync: str, waiting: str) -> bool:
 def _messages(values: Any) -> list[Any]:
     messages = values.get("messages") if isinstance(values, Mapping) else None
     return messages if isinstance(messages, list) else []
-
-
-def _outcome(state: Any) -> dict[str, Any]:
-    """The final state beside the conversation."""
-    if not isinstance(state, Mapping):
-        return {}
-    return {str(key): value for key, value in state.items() if key not in _NO_ANSWER and not str(key).startswith("__")}
