@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -246,6 +247,26 @@ def test_an_async_only_tool_of_a_tool_node_needs_no_more() -> None:
     graph.add_node("run", ToolNode([aadd]))
     driven = drive(graph.add_edge(START, "ask").add_edge("ask", "run").compile())
     assert driven.call.result == 3
+
+
+class Watch(AgentMiddleware):
+    """Middleware that only has async hooks."""
+
+    async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
+        return await handler(request)
+
+
+class WatchModel(AgentMiddleware):
+    async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+        return await handler(request)
+
+
+@pytest.mark.parametrize("middleware", [Watch(), WatchModel()])
+def test_async_only_middleware_around_sync_tools_runs_everything_once(middleware: Any) -> None:
+    driven = drive(create_agent(counting(), [add], middleware=[middleware]), "2", "3")
+    assert driven.trace.outputs == ("it is 4", "it is 6")
+    assert [call.call_id for call in driven.calls] == ["call-2", "call-3"]
+    assert len(driven.model_calls) == 4
 
 
 # --- behind a function

@@ -151,7 +151,7 @@ def test_a_source_that_is_no_database_makes_the_trial_invalid(
 
 
 def test_a_missing_source_is_named(make_trial: Any) -> None:
-    with pytest.raises(FixtureError, match="database nothing.sql: No such file"):
+    with pytest.raises(FixtureError, match=r"database nothing\.sql: No such file"):
         make_trial(database={"sqlite": "nothing.sql"})
 
 

@@ -137,7 +137,7 @@ def test_a_malformed_result_is_text_that_is_no_json(make_trial: Any, result: Any
         faults=[{"tool": "crm", "result": "malformed"}], tools={"crm": [{"otherwise": True, "returns": result}]}
     )
     delivered = trial.tools.crm()
-    with pytest.raises(ValueError, match=".*"):
+    with pytest.raises(json.JSONDecodeError):
         json.loads(delivered)
 
 

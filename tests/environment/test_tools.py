@@ -13,6 +13,7 @@ import pytest
 
 from seatrial.core.trace import CallState, Observable
 from seatrial.environment.failure import FixtureError
+from seatrial.environment.observed import ObservedCall, observing
 from seatrial.environment.recorder import StepLimitReached
 from seatrial.environment.tools import NoRuleMatches, UnknownTool
 
@@ -306,3 +307,16 @@ def test_tools_are_observed_once_they_could_have_been_recorded(make_trial: Any) 
     trial = make_trial()
     trial.tool(lookup_order)
     assert trial.recorder.observes == {Observable.TOOL_CALLS}
+
+
+def test_a_tool_within_a_call_that_an_adapter_has_on_record_is_no_second_call(make_trial: Any) -> None:
+    trial = make_trial(faults=[{"tool": "lookup_order", "on_call": 2, "error": "timeout"}])
+    wrapped = trial.tool(lookup_order)
+    token = observing.set(ObservedCall("lookup_order", number=9))
+    try:
+        assert wrapped("O-1", "a", "b", tenant="acme")["fields"] == ("a", "b")
+    finally:
+        observing.reset(token)
+    assert trial.recorder.freeze() == ()
+    with pytest.raises(TimeoutError):
+        wrapped("O-2")

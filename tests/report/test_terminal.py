@@ -137,6 +137,20 @@ def test_long_runs_are_cut_until_asked_for_all():
     assert "c099" in whole
 
 
+def test_grades_head_the_columns_in_the_widest_form_that_fits():
+    grades = tuple(grade(f"my_module:grader_{n}") for n in range(8))
+    wrong = (grade("my_module:grader_0", "fail", "no"), *grades[1:])
+    trials = [passing("first_case", grades=grades), record("other_case", 1, "failed", grades=wrong)]
+    cases = [case("first_case"), case("other_case")]
+    wide, middle, narrow = (summary_text(cases, trials, width=width) for width in (240, 60, 40))
+    assert "passed  my_module:grader_0  my_module:grader_1" in wide
+    assert "passed  1  2  3  4  5  6  7  8" in middle
+    assert "  1  my_module:grader_0" in middle
+    told = narrow[narrow.index("Cases") : narrow.index("Graders")]
+    assert " ".join(told.split()).endswith("✓ first_case 1/1 ✓ 8")
+    assert "other_case" in told
+
+
 @pytest.mark.parametrize("width", [40, 80, 120, 200])
 def test_no_line_is_wider_than_the_terminal_but_the_verdict(width):
     cases = [case(f"refund_requires_supervisor_{n:03d}", 3) for n in range(3)]

@@ -42,6 +42,8 @@ class FunctionAgent:
         self.blocking = hasattr(target, "reset")
 
     def _check(self, function: Callable[..., Any]) -> None:
+        if not callable(function):
+            raise UsageError(f"an agent of kind function is a function or has invoke(case), not {function!r}")
         name = tool_name(function)
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             raise UsageError(f"{name} is a generator function; an agent returns its finished answer")

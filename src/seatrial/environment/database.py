@@ -19,6 +19,8 @@ __all__ = ["Database", "Rows", "build_database", "read_only", "template"]
 
 _MAGIC = b"SQLite format 3\x00"
 _SIDECARS = ("-wal", "-journal")
+_NO_WAITING = "PRAGMA synchronous = OFF"
+"""A trial's database need not survive a power failure."""
 _TEMPLATES = threading.Lock()
 
 
@@ -113,6 +115,7 @@ class Database(os.PathLike[str]):
     def _own(self) -> sqlite3.Connection:
         if self._shared is None:
             self._shared = self.connect(isolation_level=None)
+            self._shared.execute(_NO_WAITING)
         return self._shared
 
     def close(self) -> None:
@@ -174,6 +177,7 @@ def _copy_with_sidecars(source: Path, target: Path) -> None:
 def _run_script(file: Path, script: str) -> None:
     handle = sqlite3.connect(file)
     try:
+        handle.execute(_NO_WAITING)
         handle.executescript(script)
         handle.commit()
     finally:

@@ -85,7 +85,7 @@ class Tool:
     @property
     def asynchronous(self) -> bool:
         """Whether its calls are awaited."""
-        answering = self.stand_in or self.own
+        answering = self.own if self.stand_in is None else self.stand_in
         return answering is not None and is_async(answering)
 
     def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class Tool:
 
         Raises TypeError when they do not fit the signature, or have no names.
         """
-        signature = _signature(self.own or self.stand_in)
+        signature = _signature(self.stand_in if self.own is None else self.own)
         if signature is None:
             if args:
                 raise TypeError(f"name the arguments of {self.name}: its signature is not known")
@@ -157,7 +157,9 @@ class Toolbox:
             raise FixtureError(f"stand-in {name} must be a function or a list of rules, not {type(given).__name__}")
 
     def wrap(self, function: Function, agent: str | None = None) -> Function:
-        """The function with its signature, recorded, with stand-in and faults applied."""
+        """The function with its signature, recorded, with stand-in and faults applied. TypeError for anything else."""
+        if not callable(function):
+            raise TypeError(f"a tool is a function, not {function!r} ({type(function).__name__})")
         name = tool_name(function)
         self._own[name] = Tool(name, own=function, agent=agent)
         wrapped = self._async_door(name, function, agent) if is_async(function) else self._door(name, function, agent)
@@ -185,14 +187,16 @@ class Toolbox:
     def run(self, name: str, arguments: Mapping[str, Any], own: Function | None, number: int | None) -> Any:
         """Call a tool without recording the call; an awaitable when what answers, or `own`, is async."""
         tool = self._find(name, own)
-        body = tool.body(arguments, (), arguments)
-        waits = tool.asynchronous or (own is not None and is_async(own))
-        return (run_waiting if waits else run_blocking)(body, self._faulty(name, number))
+        return self._started(tool, tool.body(arguments, (), arguments), number)
+
+    def _started(self, tool: Tool, body: Body, number: int | None) -> Any:
+        waits = tool.asynchronous or (tool.own is not None and is_async(tool.own))
+        return (run_waiting if waits else run_blocking)(body, self._faulty(tool.name, number))
 
     def _find(self, name: str, own: Function | None = None, agent: str | None = None) -> Tool:
         known = self._own.get(name, Tool(name))
         stand_in = self._stand_ins.get(name) if self._use_stand_ins else None
-        return Tool(name, own or known.own, stand_in, agent or known.agent or self._agent())
+        return Tool(name, known.own if own is None else own, stand_in, agent or known.agent or self._agent())
 
     def _faulty(self, name: str, number: int | None) -> FaultyCall | None:
         if not self.faults.concern(name):
@@ -221,7 +225,7 @@ class Toolbox:
         if observed.applied and tool.own is not None:
             return tool.own(*args, **kwargs)
         observed.applied = True
-        return self.run(tool.name, tool.bind(args, kwargs), tool.own, observed.number)
+        return self._started(tool, tool.body(tool.bind(args, kwargs), args, kwargs), observed.number)
 
     def _begin(self, tool: Tool, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> RecordedCall:
         """The call, begun. One that cannot run is recorded as that, and raises."""

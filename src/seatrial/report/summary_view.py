@@ -6,11 +6,11 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
 from seatrial.core.encoding import shortened
+from seatrial.report.case_table import legend, print_case_table
 from seatrial.report.literal import value_text
 from seatrial.report.screen import (
     STATUS_STYLES,
@@ -81,13 +81,6 @@ def _counted(figures: Row, key: str) -> str:
 
 def _word(verdict: str) -> str:
     return "not run" if verdict == "not_run" else verdict
-
-
-def mark(screen: Screen, verdict: str) -> Text:
-    """The sign of a verdict word."""
-    marks = screen.marks
-    signs = {"passed": marks.passed, "failed": marks.failed, "invalid": marks.broke}
-    return Text(signs.get(verdict, marks.nothing), style=STATUS_STYLES[verdict])
 
 
 # --- what did not pass -----------------------------------------------------------------------------------------------
@@ -199,64 +192,13 @@ def _cases(screen: Screen, summary: Row, everything: bool) -> None:
     shown = cases if everything else cases[:CASES_SHOWN]
     graders = summary["graders"]
     names = [grader["name"] for grader in graders]
-    labels = _labels(screen, names, shown)
-    screen.title("Cases", _legend(screen, shown))
-    columns = [*left("", "case"), *right("passed"), *left(*labels)]
-    screen.rows(columns, [_case(screen, case, names) for case in shown])
+    screen.title("Cases", legend(screen, shown))
+    labels = print_case_table(screen, shown, names)
     if len(shown) < len(cases):
         rest = len(cases) - len(shown)
         screen.line(Text(f"{screen.marks.more} and {rest} more; -v shows all", style="dim"), indent=2)
     if graders:
         _graders(screen, graders, labels)
-
-
-def _labels(screen: Screen, names: Sequence[str], cases: Sequence[Row]) -> list[str]:
-    """Grade names as column heads where they fit the screen, else their numbers in the table of graders."""
-    widest = max((cell_len(screen.plain(case["id"])) for case in cases), default=0)
-    needed = 2 + 3 + widest + 2 + 8 + sum(max(cell_len(screen.plain(name)), 3) + 2 for name in names)
-    return list(names) if needed <= screen.console.width else [str(n) for n in range(1, len(names) + 1)]
-
-
-def _case(screen: Screen, case: Row, names: Sequence[str]) -> list[Cell]:
-    grades = {grade["name"]: grade for grade in case["grades"]}
-    style = "" if case["verdict"] == "passed" else "bold"
-    return [
-        mark(screen, case["verdict"]),
-        screen.text(case["id"], style),
-        f"{case['passes']}/{case['trials']}",
-        *(_cell(screen, grades.get(name), case["run"]) for name in names),
-    ]
-
-
-def _cell(screen: Screen, grade: Row | None, run: int) -> Text:
-    """One grade of one case over its trials: a sign when they agree, else passed/trials."""
-    marks = screen.marks
-    if grade is None:
-        return Text("")
-    weight = "red" if grade["required"] else "yellow"
-    if grade["failures"] and grade["failures"] + grade["passed"] == run:
-        return Text(marks.broke if grade["failures"] == run else f"{grade['passed']}/{run}", style="yellow")
-    if grade["passed"] == grade["of"]:
-        return Text(marks.passed, style="green")
-    if grade["failed"] == grade["of"]:
-        return Text(marks.failed, style=weight)
-    if grade["abstained"] == grade["of"]:
-        return Text(marks.abstained, style="yellow")
-    if grade["passed"] or grade["failed"]:
-        return Text(f"{grade['passed']}/{run}", style=weight if grade["failed"] else "yellow")
-    return Text(marks.broke if grade["failures"] else marks.nothing, style="yellow")
-
-
-def _legend(screen: Screen, cases: Sequence[Row]) -> str:
-    """What the signs beyond passed and failed mean, when they occur."""
-    grades = [grade for case in cases for grade in case["grades"]]
-    marks, verdicts = screen.marks, {case["verdict"] for case in cases}
-    signs = {
-        f"{marks.abstained} not observed": any(grade["abstained"] for grade in grades),
-        f"{marks.broke} invalid, or grader broke": "invalid" in verdicts or any(g["failures"] for g in grades),
-        f"{marks.nothing} not run or not graded": bool({"not_run", "ungraded"} & verdicts),
-    }
-    return "  ".join(sign for sign, occurs in signs.items() if occurs)
 
 
 def _graders(screen: Screen, graders: Sequence[Row], labels: Sequence[str]) -> None:

@@ -35,6 +35,7 @@ from seatrial.core.trace import (
 from seatrial.core.trajectory import trace_tallies
 from seatrial.core.trial import InvalidReason, TrialRecord, status_of
 from seatrial.core.usage import Price, cost_of_calls, sum_tokens
+from seatrial.environment.failure import FixtureError
 from seatrial.environment.recorder import StepLimitReached
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.runner.capture import Log
@@ -149,6 +150,9 @@ async def _agent_turns(
             await _converse(environment, agent, planned, course)
     except StepLimitReached:
         course.stop_reason = StopReason.MAX_STEPS
+    except FixtureError as error:  # an adapter's own `reset`: its surroundings failed, not the agent
+        course.stop_reason, course.broken = StopReason.HARNESS_ERROR, InvalidReason.FIXTURE
+        course.detail = f"fixture: {error}"
     except BaseException as error:  # an agent may raise anything, SystemExit too; only our own cancellation passes
         if _cancelled_by_us(error):
             raise

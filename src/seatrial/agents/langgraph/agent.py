@@ -15,6 +15,7 @@ In a trial:
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -80,6 +81,7 @@ class LangGraphSession:
 
     def __init__(self, graph: Any, mapper: Mapper, trial: TrialEnvironment) -> None:
         self.blocking = not _needs_loop(graph)
+        self._needs_own_loop = False
         self._graph = graph
         self._mapper = mapper
         self._trial = trial
@@ -101,8 +103,20 @@ class LangGraphSession:
         options, course = self._options(given), _Course(given.state)
         with self._watched(options["config"]):
             while course.answer is None:
-                self._take(course, self._graph.invoke(course.payload, **options), options["config"])
+                self._take(course, self._run(course.payload, options), options["config"])
         return course.answer
+
+    def _run(self, payload: Any, options: dict[str, Any]) -> Any:
+        if self._needs_own_loop:
+            return asyncio.run(self._graph.ainvoke(payload, **options))
+        try:
+            return self._graph.invoke(payload, **options)
+        except NotImplementedError as error:
+            if "ainvoke()" not in str(error):
+                raise
+            # Middleware that is async only shows itself no earlier; what had run by then stands in the saver.
+            self._needs_own_loop = True
+            return asyncio.run(self._graph.ainvoke(None, **options))
 
     async def _ainvoke(self, given: GraphInput) -> Answer:
         options, course = self._options(given), _Course(given.state)
