@@ -22,11 +22,12 @@ def seatrial(*arguments: str) -> int:
     return subprocess.run([sys.executable, "-m", "seatrial", *arguments], check=False).returncode
 
 
-def first_failure(run: Path) -> str:
-    """The first failed trial of a run, as CASE#TRIAL."""
+def worst_failure(run: Path) -> str:
+    """The failed trial that matters most, as CASE#TRIAL: the one of the highest risk."""
     results = json.loads((run / "results.json").read_text(encoding="utf-8"))
-    failed = next(case for case in results["cases"] if case["verdict"] == "failed")
-    return f"{failed['id']}#1"
+    failed = [case for case in results["cases"] if case["verdict"] == "failed"]
+    worst = max(failed, key=lambda case: ["low", "medium", "high", "critical"].index(case["risk"]))
+    return f"{worst['id']}#1"
 
 
 def main() -> int:
@@ -41,7 +42,7 @@ def main() -> int:
         if seatrial("run", *project, "--build", FAULTY, "--output", str(faulty)) != 1:
             print("\ndemo: the faulty build was not caught, which it should be", file=sys.stderr)
             return 1
-        failed = first_failure(faulty)
+        failed = worst_failure(faulty)
         print(f"\n3. Why {failed} failed: its trace.")
         seatrial("show", str(faulty), failed, *project)
         print("\n4. Case by case against the good build.")

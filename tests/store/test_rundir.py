@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from seatrial.core.case import Case
 from seatrial.core.encoding import to_json
+from seatrial.core.grade import Grade, Verdict
 from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trace import Message, StopReason, ToolCallEvent, Trace
 from seatrial.core.trial import TrialRecord, TrialStatus
@@ -140,6 +141,29 @@ def test_everything_passes_the_masks_before_it_is_written(tmp_path: Path) -> Non
     writer.finish(writer.info)
     assert kept.output == "[secret:X]"
     assert not any(b"hush" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
+class Everything:
+    """Masks every text there is: a secret may be spelt like any word of the format."""
+
+    def value(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: self.value(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.value(item) for item in value]
+        return "[secret:X]" if isinstance(value, str) else value
+
+
+def test_a_secret_that_is_spelt_like_a_word_of_the_format_breaks_no_record(tmp_path: Path) -> None:
+    writer = RunWriter.create(tmp_path, RunInfo(run_id="r"), [Case(id="c", input="x", risk="high")], Everything())
+    grade = Grade(name="answer", verdict=Verdict.PASS, reason="said it")
+    kept = writer.write(record("c", output="passed", grades=(grade,)), TRACE)
+    writer.finish(writer.info)
+    assert (kept.status, kept.output, kept.case_id) == (TrialStatus.PASSED, "[secret:X]", "c")
+    assert kept.grades[0].reason == "[secret:X]"
+    run = RunFolder(tmp_path)
+    assert run.trace(kept).tool_calls[0].name == "[secret:X]"
+    assert (run.cases()[0].id, run.cases()[0].input) == ("c", "[secret:X]")
 
 
 @settings(max_examples=60, deadline=None)

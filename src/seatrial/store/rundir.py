@@ -16,7 +16,7 @@ from typing import IO, Any, Protocol, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from seatrial.core.case import Case
-from seatrial.core.encoding import dumps
+from seatrial.core.encoding import dumps, shortened
 from seatrial.core.ids import file_name
 from seatrial.core.run import RunInfo
 from seatrial.core.trace import Trace
@@ -28,8 +28,6 @@ __all__ = ["Masks", "RunFolder", "RunWriter", "is_run_folder"]
 
 INLINE_OUTPUT = 64 * 1024
 """Outputs whose JSON is longer (in characters) go whole to `outputs/`."""
-KEPT_OF_LARGE_OUTPUT = 2 * 1024
-"""Characters of a large output that its record shows."""
 FIRST_LINK = "sha256:" + "0" * 64
 """What the first line of the chain holds as the digest of the line before."""
 
@@ -81,7 +79,8 @@ class RunWriter:
             raise StorageError(f"{folder}: cannot be used as a run folder ({error.strerror or error})") from error
         if occupied:
             raise UsageError(f"{folder}: the output folder is not empty; name a new one")
-        write_text(folder / "cases.jsonl", "".join(dumps(masks.value(_case_json(case))) + "\n" for case in cases))
+        lines = (dumps(_masked(_case_json(case), masks, _OF_CASES)) + "\n" for case in cases)
+        write_text(folder / "cases.jsonl", "".join(lines))
         writer = cls(folder, info, masks)
         writer._write_info()
         return writer
@@ -89,9 +88,9 @@ class RunWriter:
     def write(self, record: TrialRecord, trace: Trace) -> TrialRecord:
         """Append one finished trial; gives the record as written (masked, linked, large output moved out)."""
         key = {"case_id": record.case_id, "trial_index": record.trial_index, "attempt": record.attempt}
-        trace_json = self._masks.value(_trace_json(trace))
+        trace_json = _masked(_trace_json(trace), self._masks, _OF_TRACES)
         position = self._append_line(self._traces, dumps({**key, **trace_json}))
-        data = self._masks.value(record.model_dump(mode="json"))
+        data = _masked(record.model_dump(mode="json"), self._masks, _OF_RECORDS)
         data.update(run_id=self.info.run_id, trace_at=position, previous=self._previous)
         self._move_large_output(data)
         line = dumps(data)
@@ -107,7 +106,8 @@ class RunWriter:
         self._write_info()
 
     def _write_info(self) -> None:
-        data = self._masks.value(self.info.model_dump(mode="json"))
+        data = self.info.model_dump(mode="json")
+        data.update({name: self._masks.value(data[name]) for name in ("agent", "options", "command")})
         write_text(self.folder / "run.json", dumps(data, indent=2) + "\n")
 
     def _append_line(self, file: IO[bytes], text: str) -> int:
@@ -126,7 +126,62 @@ class RunWriter:
         key = f"{data['case_id']}#{data['trial_index']}"
         name = f"outputs/{file_name(key)}.{data['attempt']}.{suffix}"
         write_text(self.folder / name, text if suffix == "txt" else dumps(data["output"]))
-        data["output"] = f"{text[:KEPT_OF_LARGE_OUTPUT]} ... truncated, {_size(len(text.encode('utf-8', 'replace')))}"
+        data["output"] = shortened(text)
+        data["output_file"] = name
+
+
+def _storable(text: str) -> bool:
+    return text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)
+
+
+_OF_CASES)) + "\n" for case in cases)
+        write_text(folder / "cases.jsonl", "".join(lines))
+        writer = cls(folder, info, masks)
+        writer._write_info()
+        return writer
+
+    def write(self, record: TrialRecord, trace: Trace) -> TrialRecord:
+        """Append one finished trial; gives the record as written (masked, linked, large output moved out)."""
+        key = {"case_id": record.case_id, "trial_index": record.trial_index, "attempt": record.attempt}
+        trace_json = _masked(_trace_json(trace), self._masks, _OF_TRACES)
+        position = self._append_line(self._traces, dumps({**key, **trace_json}))
+        data = _masked(record.model_dump(mode="json"), self._masks, _OF_RECORDS)
+        data.update(run_id=self.info.run_id, trace_at=position, previous=self._previous)
+        self._move_large_output(data)
+        line = dumps(data)
+        self._append_line(self._trials, line)
+        self._previous = line_digest(line.encode("utf-8"))
+        return TrialRecord.model_validate(data)
+
+    def finish(self, info: RunInfo) -> None:
+        """Write the final `run.json` and let go of the files."""
+        self.info = info
+        self._trials.close()
+        self._traces.close()
+        self._write_info()
+
+    def _write_info(self) -> None:
+        data = self.info.model_dump(mode="json")
+        data.update({name: self._masks.value(data[name]) for name in ("agent", "options", "command")})
+        write_text(self.folder / "run.json", dumps(data, indent=2) + "\n")
+
+    def _append_line(self, file: IO[bytes], text: str) -> int:
+        position = file.tell()
+        try:
+            file.write(text.encode("utf-8") + b"\n")
+        except OSError as error:
+            raise StorageError(f"{file.name}: cannot be written ({error.strerror or error})") from error
+        return position
+
+    def _move_large_output(self, data: dict[str, Any]) -> None:
+        text = data["output"] if isinstance(data["output"], str) else dumps(data["output"])
+        if len(text) <= INLINE_OUTPUT:
+            return
+        suffix = "txt" if isinstance(data["output"], str) and _storable(text) else "json"
+        key = f"{data['case_id']}#{data['trial_index']}"
+        name = f"outputs/{file_name(key)}.{data['attempt']}.{suffix}"
+        write_text(self.folder / name, text if suffix == "txt" else dumps(data["output"]))
+        data["output"] = shortened(text)
         data["output_file"] = name
 
 
@@ -136,6 +191,24 @@ def _storable(text: str) -> bool:
 
 def _size(size: int) -> str:
     return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.1f} kB"
+
+
+_OF_CASES = ("id", "suite", "risk", "thresholds", "limits")
+_OF_RECORDS = ("case_id", "suite", "status", "invalid_reason", "stop_reason", "case_digest", "observes")
+_OF_TRACES = ("observes", "stop_reason")
+_OF_PARTS = ("kind", "state", "decision", "role", "source", "verdict")
+
+
+def _masked(data: dict[str, Any], masks: Masks, structure: tuple[str, ...]) -> dict[str, Any]:
+    """The data masked, but for words of the format itself: a secret may be spelt `passed` or `medium`."""
+    masked: dict[str, Any] = masks.value(data)
+    if masked is data:
+        return data
+    masked.update({name: data[name] for name in structure if name in data})
+    for parts in ("events", "grades"):
+        for part, original in zip(masked.get(parts, ()), data.get(parts, ()), strict=True):
+            part.update({name: original[name] for name in _OF_PARTS if name in original})
+    return masked
 
 
 def _case_json(case: Case) -> Any:

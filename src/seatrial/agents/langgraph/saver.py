@@ -16,7 +16,7 @@ class _KeepsWhatItCannotWrite(JsonPlusSerializer):
     """A graph that ran without a checkpointer may hold locks or connections; they are kept as they are."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(allowed_msgpack_modules=True)  # what it reads it has written itself
         self._kept: list[Any] = []
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
