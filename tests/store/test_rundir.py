@@ -181,4 +181,4 @@ def test_any_output_survives_the_disk(tmp_path_factory: pytest.TempPathFactory, 
     (kept,) = run.records()
     assert kept.output == encoded
     assert run.trace(kept).output == encoded
-    json.loads((folder / "trials.jsonl").read_text(encoding="utf-8"), parse_constant=lambda name: pytest.fail(name))
+    json.loads((folder / "trials.jsonl").read_text(encoding="utf-8"), parse_constant=pytest.fail)

@@ -134,65 +134,6 @@ def _storable(text: str) -> bool:
     return text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)
 
 
-_OF_CASES)) + "\n" for case in cases)
-        write_text(folder / "cases.jsonl", "".join(lines))
-        writer = cls(folder, info, masks)
-        writer._write_info()
-        return writer
-
-    def write(self, record: TrialRecord, trace: Trace) -> TrialRecord:
-        """Append one finished trial; gives the record as written (masked, linked, large output moved out)."""
-        key = {"case_id": record.case_id, "trial_index": record.trial_index, "attempt": record.attempt}
-        trace_json = _masked(_trace_json(trace), self._masks, _OF_TRACES)
-        position = self._append_line(self._traces, dumps({**key, **trace_json}))
-        data = _masked(record.model_dump(mode="json"), self._masks, _OF_RECORDS)
-        data.update(run_id=self.info.run_id, trace_at=position, previous=self._previous)
-        self._move_large_output(data)
-        line = dumps(data)
-        self._append_line(self._trials, line)
-        self._previous = line_digest(line.encode("utf-8"))
-        return TrialRecord.model_validate(data)
-
-    def finish(self, info: RunInfo) -> None:
-        """Write the final `run.json` and let go of the files."""
-        self.info = info
-        self._trials.close()
-        self._traces.close()
-        self._write_info()
-
-    def _write_info(self) -> None:
-        data = self.info.model_dump(mode="json")
-        data.update({name: self._masks.value(data[name]) for name in ("agent", "options", "command")})
-        write_text(self.folder / "run.json", dumps(data, indent=2) + "\n")
-
-    def _append_line(self, file: IO[bytes], text: str) -> int:
-        position = file.tell()
-        try:
-            file.write(text.encode("utf-8") + b"\n")
-        except OSError as error:
-            raise StorageError(f"{file.name}: cannot be written ({error.strerror or error})") from error
-        return position
-
-    def _move_large_output(self, data: dict[str, Any]) -> None:
-        text = data["output"] if isinstance(data["output"], str) else dumps(data["output"])
-        if len(text) <= INLINE_OUTPUT:
-            return
-        suffix = "txt" if isinstance(data["output"], str) and _storable(text) else "json"
-        key = f"{data['case_id']}#{data['trial_index']}"
-        name = f"outputs/{file_name(key)}.{data['attempt']}.{suffix}"
-        write_text(self.folder / name, text if suffix == "txt" else dumps(data["output"]))
-        data["output"] = shortened(text)
-        data["output_file"] = name
-
-
-def _storable(text: str) -> bool:
-    return text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)
-
-
-def _size(size: int) -> str:
-    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.1f} kB"
-
-
 _OF_CASES = ("id", "suite", "risk", "thresholds", "limits")
 _OF_RECORDS = ("case_id", "suite", "status", "invalid_reason", "stop_reason", "case_digest", "observes")
 _OF_TRACES = ("observes", "stop_reason")
