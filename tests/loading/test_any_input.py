@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -47,25 +48,26 @@ def loads(name: str, text: str) -> None:
         assert all(str(problem).isprintable() for problem in found)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.lists(CASES, max_size=3) | CASES | WRITTEN)
 def test_any_cases_load_or_are_an_input_error(written: Any) -> None:
     loads("cases/x/a.json", json.dumps(written))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.text("id,query;\"\n\r\t{}[]:1.'a", max_size=60))
 def test_any_table_loads_or_is_an_input_error(text: str) -> None:
     loads("cases/x/a.csv", "id,query,tags,input.x\n" + text)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.dictionaries(st.sampled_from(["state", "tools", "faults", "database", "files", "outcome", "x"]), WRITTEN))
 def test_any_fixture_loads_or_is_an_input_error(written: Any) -> None:
     loads("fixtures/f/fixture.yaml", json.dumps(written))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.dictionaries(st.sampled_from(sorted(Project.model_fields)) | st.text(max_size=3), WRITTEN))
 def test_any_project_loads_or_is_an_input_error(written: Any) -> None:
     with tempfile.TemporaryDirectory() as folder:

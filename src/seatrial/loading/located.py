@@ -178,8 +178,8 @@ def each_at(value: Any, pattern: Sequence[str], spot: Spot = NOWHERE) -> Iterato
 
 
 def problem_at(spot: Spot, rule: str, message: str, hint: str = "", severity: str = "error") -> Diagnostic:
-    """A diagnostic about what stands at `spot`."""
-    return Diagnostic(rule, message, spot.path, spot.line, spot.column, hint, severity)
+    """A diagnostic about what stands at `spot`; whatever was written is shown escaped, on one line."""
+    return Diagnostic(rule, readable(message), readable(spot.path), spot.line, spot.column, readable(hint), severity)
 
 
 def in_file_order(diagnostic: Diagnostic) -> tuple[str, int, int]:

@@ -107,14 +107,23 @@ def _filled(value: Any, values: dict[str, Any], at: Spot, problems: list[Diagnos
     if isinstance(value, Map):
         mapping = Map(value.at)
         for key, item, key_at, spot in value.entries():
-            mapping.put(key, _filled(item, values, spot, problems), key_at, spot)
+            filled = _filled(item, values, spot, problems)
+            mapping.put(key, filled, key_at, _spot_of(item, filled, spot))
         return mapping
     if isinstance(value, Seq):
         sequence = Seq(value.at)
         for item, spot in zip(value, value.values_at, strict=True):
-            sequence.put(_filled(item, values, spot, problems), spot)
+            filled = _filled(item, values, spot, problems)
+            sequence.put(filled, _spot_of(item, filled, spot))
         return sequence
     return value
+
+
+def _spot_of(written: Any, filled: Any, spot: Spot) -> Spot:
+    """The spot of a value that came out of a text: it shows the value, and names the variable."""
+    if not isinstance(written, str) or isinstance(filled, (str, Map, Seq)):
+        return spot
+    return spot._replace(written=json.dumps(filled), variable=written)
 
 
 def _filled_text(text: str, values: dict[str, Any], at: Spot, problems: list[Diagnostic]) -> Any:

@@ -159,7 +159,7 @@ def _wanted(item: _Found) -> list[str]:
     if item.kind == "literal_error":
         return [str(item.context["expected"]).replace("True", "true").replace("False", "false")]
     if item.kind in ("string_too_short", "too_short"):
-        return ["not empty"]
+        return ["a list of one or more" if item.kind == "too_short" else "text that is not empty"]
     return [_WANTED.get(item.kind) or item.message]
 
 
@@ -175,11 +175,19 @@ def text_problem(name: str, value: Any, spot: Spot) -> Diagnostic:
     message = f"`{name}` takes text, not {shown(value, spot)}"
     if isinstance(value, (dict, list)):
         return problem_at(spot, "wrong-value", message)
-    text = readable(json.dumps(value) if spot.written is None else spot.written)
-    hint = f'put it in quotes: "{text}"' if text else 'write a text, or "" for an empty one'
+    return problem_at(spot, "needs-quotes", message, _quotes_hint(name, value, spot))
+
+
+def _quotes_hint(name: str, value: Any, spot: Spot) -> str:
+    text = json.dumps(value) if spot.written is None else spot.written
+    if spot.variable:
+        hint = f"put the value that {spot.variable} stands for in quotes"
+        text = f'"{spot.variable}"'
+    else:
+        hint = f'put it in quotes: "{text}"' if text else 'write a text, or "" for an empty one'
     if name.endswith("answer") and isinstance(value, (int, float)) and not isinstance(value, bool):
         hint += f", or write {{number: {text}}}"
-    return problem_at(spot, "needs-quotes", message, hint)
+    return hint
 
 
 def _hint(item: _Found, wanted: list[str]) -> str:
