@@ -301,3 +301,21 @@ def test_an_environment_variable_gives_trials_and_the_call_goes_over_it(
     assert len(api.run(tmp_path).trials) == 3
     assert len(api.run(tmp_path, trials=2).trials) == 2
     assert "SEATRIAL_TRIALS" in os.environ
+
+
+def test_of_hidden_cases_only_ids_and_verdicts_are_kept(tmp_path: Path) -> None:
+    hidden = tmp_path / "vault"
+    write_project(
+        tmp_path / "project",
+        {
+            "seatrial.yaml": f"version: 1\nagent: my_agent:answer\nhidden_cases: {hidden}\n",
+            "cases/a.yaml": case("a"),
+        },
+    )
+    hidden.mkdir()
+    (hidden / "h.yaml").write_text(case("h", message="what is the codeword", answer="swordfish"))
+    run = api.run(tmp_path / "project")
+    assert {item.case_id: str(item.verdict) for item in run.cases} == {"a": "passed", "h": "failed"}
+    written = folder_bytes(run.folder)
+    assert b"codeword" not in written
+    assert b"swordfish" not in written

@@ -11,7 +11,7 @@ import click
 
 from seatrial.cli.output import json_option, print_json, project_option, stderr, stdout
 from seatrial.errors import UsageError
-from seatrial.harness.plan import Request, plan, selected_cases
+from seatrial.harness.plan import Request, plan, selected
 from seatrial.harness.runs import Run, execute, failed_ids, find_run, load
 from seatrial.loading.config import find_root
 
@@ -81,7 +81,7 @@ def _ids(failed_from: str | None, project: Path | None) -> frozenset[str] | None
 def _list_cases(request: Request, *, as_json: bool) -> None:
     from seatrial.report.terminal import print_cases
 
-    _, cases, _ = selected_cases(request)
+    cases = selected(request).cases
     if as_json:
         print_json({"cases": [{"id": case.id, "suite": case.suite, "risk": case.risk} for case in cases]})
     else:
@@ -117,6 +117,12 @@ def _show(finished: Run, *, as_json: bool, verbosity: int) -> None:
     if as_json:
         print_json(finished.summary())
         return
-    print_summary(stdout(), finished.summary(), verbosity=verbosity)
+    print_summary(stdout(), finished.summary(), verbosity=verbosity, run=_short(finished.folder))
     if verbosity >= 0:
-        click.echo(f"run folder: {finished.folder}", err=True)
+        click.echo(f"run folder: {_short(finished.folder)}", err=True)
+
+
+def _short(folder: Path) -> str:
+    """The path as short as it can be typed from here."""
+    here = Path.cwd()
+    return str(folder.relative_to(here)) if folder.is_relative_to(here) else str(folder)

@@ -38,7 +38,7 @@ from seatrial.loading.fixtures import FixtureFiles, fixture_for
 from seatrial.loading.policies import load_rules
 from seatrial.loading.selection import Selection, select
 
-__all__ = ["Plan", "Request", "importable", "plan", "selected_cases"]
+__all__ = ["Plan", "Request", "Selected", "importable", "plan", "selected"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +94,7 @@ class Plan:
     concurrency: int
     redactor: Redactor
     scratch: Scratch
+    hidden: frozenset[str] = frozenset()
     warnings: tuple[Diagnostic, ...] = ()
 
     @property
@@ -154,20 +155,34 @@ def _forget_projects() -> None:
     importlib.invalidate_caches()
 
 
-def selected_cases(request: Request) -> tuple[Project, tuple[Case, ...], tuple[Diagnostic, ...]]:
-    """The project, the selected cases in file order, and warnings.
+@dataclass(frozen=True)
+class Selected:
+    """The project and what was selected in it."""
+
+    project: Project
+    cases: tuple[Case, ...]
+    """In file order."""
+    hidden: frozenset[str]
+    """Ids of cases of which only verdicts may be shown."""
+    warnings: tuple[Diagnostic, ...]
+
+
+def selected(request: Request) -> Selected:
+    """What a request selects.
 
     Raises InputError with every diagnostic, NothingSelected when the selection matches no case.
     """
     project = load_project(folder=request.project, overrides=request.set)
     loaded = load_cases(project)
-    return project, select(loaded.cases, request.selection, Path(project.root)), loaded.warnings
+    cases = select(loaded.cases, request.selection, Path(project.root))
+    return Selected(project, cases, loaded.hidden, loaded.warnings)
 
 
 def plan(request: Request) -> Plan:
     """Resolve a request. Every mistake that can be known before the first agent call is raised here."""
     request = _with_environment(request)
-    project, cases, warnings = selected_cases(request)
+    found = selected(request)
+    project, cases, warnings = found.project, found.cases, found.warnings
     _forget_projects()
     with importable(project.root):
         _refuse_what_is_not_built(cases)
@@ -188,6 +203,7 @@ def plan(request: Request) -> Plan:
         concurrency=1 if request.debug else request.concurrency or project.concurrency,
         redactor=Redactor(project.secrets, project.redact),
         scratch=scratch,
+        hidden=found.hidden,
         warnings=warnings,
     )
 

@@ -18,6 +18,7 @@ from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
 from seatrial.errors import Diagnostic, ExitCode, StorageError, UsageError, did_you_mean
+from seatrial.harness.hidden import veiled_case, veiled_record, veiled_trace
 from seatrial.harness.plan import Plan, Request, importable, plan
 from seatrial.report.files import write_results
 from seatrial.report.summary import summary
@@ -94,9 +95,12 @@ class _Collector:
     writer: RunWriter
     total: int
     on_trial: OnTrial | None = None
+    hidden: frozenset[str] = frozenset()
     records: list[TrialRecord] = field(default_factory=list)
 
     def write(self, record: TrialRecord, trace: Trace) -> TrialRecord:
+        if record.case_id in self.hidden:
+            record, trace = veiled_record(record), veiled_trace(trace)
         kept = self.writer.write(record, trace)
         self.records.append(kept)
         if self.on_trial is not None:
@@ -122,12 +126,12 @@ def _executing(
     When the body is interrupted the trials in flight are stopped. However it ends, the folder is left readable. A
     KeyboardInterrupt is swallowed (the run says `interrupted`), anything else passes on.
     """
-    definitions = [case.case for case in planned.cases]
+    definitions = _definitions(planned)
     settings = TrialSettings(prices=planned.project.prices, seed=planned.info.seed, on_agent_error=debugger)
     executor = LocalExecutor(planned.agent, settings, planned.concurrency, capture=debugger is None)
     with importable(planned.project.root):
         writer = RunWriter.create(planned.folder, planned.info, definitions, planned.redactor)
-        collector = _Collector(writer, planned.total, on_trial)
+        collector = _Collector(writer, planned.total, on_trial, planned.hidden)
         execution = _Execution(executor.start(FixedTrials(planned.cases), collector))
         status = RunStatus.INTERRUPTED
         try:
@@ -148,11 +152,15 @@ def _end(planned: Plan, collector: _Collector, status: RunStatus) -> Run:
     info = planned.info.model_copy(update={"status": status, "ended": _now(), "models": models})
     collector.writer.finish(info)
     planned.scratch.remove()
-    definitions = tuple(case.case for case in planned.cases)
-    run = Run(planned.folder, info, definitions, tuple(collector.records), planned.warnings)
+    run = Run(planned.folder, info, _definitions(planned), tuple(collector.records), planned.warnings)
     write_results(planned.folder, run.summary())
     _remember(planned.folder, Path(planned.project.root))
     return run
+
+
+def _definitions(planned: Plan) -> tuple[Case, ...]:
+    cases = (item.case for item in planned.cases)
+    return tuple(veiled_case(case) if case.id in planned.hidden else case for case in cases)
 
 
 def _remember(folder: Path, root: Path) -> None:

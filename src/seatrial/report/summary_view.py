@@ -12,6 +12,7 @@ from rich.text import Text
 from seatrial.core.encoding import shortened
 from seatrial.report.case_table import legend, print_case_table
 from seatrial.report.literal import value_text
+from seatrial.report.reasons import case_reasons, trial_list, verdict_word
 from seatrial.report.screen import (
     STATUS_STYLES,
     VERDICT_STYLES,
@@ -76,11 +77,7 @@ def _counted(figures: Row, key: str) -> str:
     """`3 failed (1 reported only)`: what decides nothing is said, so that the verdict does not surprise."""
     count, gating = figures["cases"][key], figures["gating_cases"][key]
     apart = f" ({count - gating} reported only)" if count > gating else ""
-    return f"{count:,} {_word(key)}{apart}" if count else ""
-
-
-def _word(verdict: str) -> str:
-    return "not run" if verdict == "not_run" else verdict
+    return f"{count:,} {verdict_word(key)}{apart}" if count else ""
 
 
 # --- what did not pass -----------------------------------------------------------------------------------------------
@@ -101,11 +98,11 @@ def _told(screen: Screen, case: Row, everything: bool) -> None:
     need = f", {case['required']} needed" if case["required"] != case["trials"] else ""
     counts = f"{case['passes']}/{case['trials']} passed{need}"
     apart = "" if case["gate"] else "reported only"
-    word = Text(_word(verdict).upper(), style=f"bold {STATUS_STYLES[verdict]}")
+    word = Text(verdict_word(verdict).upper(), style=f"bold {STATUS_STYLES[verdict]}")
     notes = screen.join([counts, case["suite"], case["risk"], apart])
     notes.stylize("dim")
     screen.line(Text.assemble(word, "  ", screen.text(case["id"], "bold"), "  ", notes))
-    reasons = _reasons(case)
+    reasons = case_reasons(case)
     if not reasons:
         screen.line(screen.text(case["reason"]), indent=4)
         return
@@ -119,53 +116,18 @@ def _told(screen: Screen, case: Row, everything: bool) -> None:
         _outputs(screen, case)
 
 
-def _reasons(case: Row) -> dict[tuple[str, str], list[int]]:
-    """What went wrong in the case's trials as (what, why), each with the trials that say so."""
-    found: dict[tuple[str, str], list[int]] = {}
-    for trial in case["trials_detail"]:
-        for pair in _trial_reasons(trial):
-            found.setdefault(pair, []).append(trial["trial"])
-    return found
-
-
-def _trial_reasons(trial: Row) -> Iterable[tuple[str, str]]:
-    if trial["status"] in ("passed", "ungraded"):
-        return
-    if trial["stop_reason"] != "answered":
-        # the crash comes first: what else failed may be its consequence
-        what = "agent" if trial["error"] else trial["stop_reason"]
-        yield what, trial["error"] or trial["reason"].removeprefix(f"{what}: ")
-    told = [grade for grade in trial["grades"] if grade["required"] and grade["verdict"] != "pass"]
-    for grade in told:
-        yield grade["name"], grade["reason"] or grade["verdict"]
-    broken = [failure for failure in trial["grader_failures"] if failure["required"]]
-    for failure in broken:
-        yield failure["name"], f"the grader {failure['reason']}"
-    if trial["stop_reason"] == "answered" and not told and not broken:
-        yield trial["invalid_reason"] or "trial", trial["reason"]
-
-
 def _reason(screen: Screen, why: str, trials: list[int], case: Row) -> Text:
     text = screen.block(why)
     if case["trials"] > 1:
-        text.append(f"  {_trial_list(trials)}", style="dim")
+        text.append(f"  {trial_list(trials)}", style="dim")
     return text
-
-
-def _trial_list(trials: Sequence[int]) -> str:
-    """`trial 2`, `trials 1-3`, `trials 1, 3`."""
-    if len(trials) == 1:
-        return f"trial {trials[0]}"
-    if len(trials) > 2 and trials[-1] - trials[0] == len(trials) - 1:
-        return f"trials {trials[0]}-{trials[-1]}"
-    return "trials " + ", ".join(str(trial) for trial in trials)
 
 
 def _outputs(screen: Screen, case: Row) -> None:
     rows = [
         [
             Text(f"trial {trial['trial']}", style="dim"),
-            Text(_word(trial["status"]), style=STATUS_STYLES[trial["status"]]),
+            Text(verdict_word(trial["status"]), style=STATUS_STYLES[trial["status"]]),
             screen.block(shortened(value_text(trial["output"]), 400)) if trial["output"] is not None else "no output",
         ]
         for trial in case["trials_detail"]

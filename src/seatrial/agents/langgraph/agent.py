@@ -2,7 +2,7 @@
 
 In a trial:
 - One thread id serves all turns, with an InMemorySaver of the trial's own: a graph without a checkpointer gets one, the
-  user's is left alone. A value that the saver cannot write (a lock, a connection) is kept as the object it is. A store
+  user's is left alone. A value that cannot be copied (a lock, a connection) is kept as the object it is. A store
   stays the user's.
 - A graph whose nodes or tools are async only runs in the runner's event loop (`ainvoke`), any other in a thread of its
   own (`invoke`), where it cannot hold up other trials.

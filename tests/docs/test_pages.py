@@ -1,0 +1,34 @@
+"""README and documentation do what they say, block by block."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from executable_docs import REPOSITORY, blocks_of, pages, run_page
+
+NOT_RUN: dict[str, int] = {}
+"""Blocks that cannot be run, by page. A new one has to be counted here, so that none slips in."""
+
+
+def _name(page: Path) -> str:
+    return page.relative_to(REPOSITORY).as_posix()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="the pages' commands are for a POSIX shell")
+@pytest.mark.parametrize("page", pages(), ids=_name)
+def test_every_block_of_the_page_is_true(page: Path, tmp_path: Path) -> None:
+    run_page(page.read_text(encoding="utf-8"), _name(page), tmp_path)
+
+
+@pytest.mark.parametrize("page", pages(), ids=_name)
+def test_blocks_that_are_not_run_say_why_and_are_counted(page: Path) -> None:
+    blocks = list(blocks_of(page.read_text(encoding="utf-8"), _name(page)))
+    left_out = [block for block in blocks if block.action == "not run"]
+    for block in left_out:
+        print(f"{block.page}:{block.line}: not run: {block.marks['not run']}")
+    assert all(len(block.marks["not run"].split()) > 2 for block in left_out), "a reason is a few words"
+    assert len(left_out) == NOT_RUN.get(_name(page), 0)
