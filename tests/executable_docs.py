@@ -144,7 +144,7 @@ class _Course:
         if not source.is_dir():
             raise block.error(f"there is no folder {project}")
         shutil.copytree(
-            source, self.folder, ignore=shutil.ignore_patterns("runs", ".seatrial", "__pycache__", "*.json")
+            source, self.folder, ignore=shutil.ignore_patterns("runs", ".seatrial", "__pycache__", "eval_results*")
         )
 
     def do(self, block: Block) -> None:
@@ -285,7 +285,7 @@ def _grader_problems(project: Path) -> list[str]:
         for case in load_cases(load_project(folder=project)).cases:
             if not case.judges:
                 graders_for(case)
-    except Exception as error:  # noqa: BLE001  whatever it is, the page is wrong
+    except Exception as error:  # whatever it is, the page is wrong
         return [f"{type(error).__name__}: {error}"]
     finally:
         sys.path.remove(str(project))

@@ -312,6 +312,13 @@ def test_a_structured_answer_is_the_output_and_no_tool_call(strategy: str) -> No
     assert driven.states == [("add", "executed")]
 
 
+def test_an_unknown_tool_is_told_from_a_structured_answer() -> None:
+    script = [say(calls=[("ghost", {"x": 1})]), say(calls=[("Verdict", {"score": 3})])]
+    driven = drive(agent(*script, response_format=Verdict))
+    assert driven.states == [("ghost", "unknown_tool")]
+    assert driven.output == {"score": 3}
+
+
 def test_what_retrievers_find_is_on_record() -> None:
     from langchain_core.documents import Document
     from langchain_core.retrievers import BaseRetriever

@@ -118,6 +118,17 @@ def test_a_handoff_that_was_denied_is_not_completed() -> None:
     assert driven.calls == []
 
 
+def test_an_edited_handoff_carries_what_was_approved() -> None:
+    guard = HumanInTheLoopMiddleware(interrupt_on={"transfer_to_bob": True})
+    driven = drive(
+        pair(("transfer_to_bob", {"order_id": "O-1", "reason": "r"}), middleware=[guard]),
+        approvals=[
+            {"action": "transfer_to_bob", "decision": "edited", "arguments": {"order_id": "O-2", "reason": "r"}}
+        ],
+    )
+    assert [handoff.context for handoff in driven.handoffs] == [{"order_id": "O-2"}]
+
+
 def test_a_swarm_keeps_its_active_agent_over_turns() -> None:
     alice = create_agent(
         ScriptedChatModel(script=[say(calls=[("transfer_to_bob", {})])]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -242,7 +243,9 @@ class Agent:
 """
 
 
-def test_the_case_and_the_fixture_of_the_format_load_and_run(tmp_path: Path) -> None:
+def test_the_case_and_the_fixture_of_the_format_load_and_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "refund_agent"]:
+        monkeypatch.delitem(sys.modules, name)  # the example's, which another test imported
     write_project(
         tmp_path,
         {

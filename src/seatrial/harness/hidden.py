@@ -18,7 +18,8 @@ def veiled_record(record: TrialRecord) -> TrialRecord:
     """The record without any text that would tell of the case; figures and verdicts stay."""
     grades = tuple(grade.model_copy(update={"reason": "", "evidence": (), "tallies": {}}) for grade in record.grades)
     failures = tuple(failure.model_copy(update={"message": ""}) for failure in record.grader_failures)
-    gone: dict[str, object] = {"detail": "", "error": None, "output": None, "outcome": None, "tools": {}, "handoffs": (), "tallies": {}}
+    gone: dict[str, object] = dict.fromkeys(("error", "output", "outcome"))
+    gone |= {"detail": "", "tools": {}, "handoffs": (), "tallies": {}}
     return record.model_copy(update={**gone, "grades": grades, "grader_failures": failures})
 
 

@@ -227,7 +227,7 @@ class LangChainRecorder(BaseCallbackHandler):
         command = command_in(output)
         target = target_of(command, run.target)
         if target is not None:
-            self._hand_over(run.call, run.agent, target)
+            self._hand_over(run.call, run.agent, target, run.observed.arguments)
             return
         self._end_with(run, output if command is None else told_by(command, run.call.call_id))
 
@@ -248,7 +248,7 @@ class LangChainRecorder(BaseCallbackHandler):
             return
         call.settled = True
         if run.target is not None:
-            self._refuse_handoff(call, run.agent, run.target)
+            self._hand_over(call, run.agent, run.target or call.name, run.observed.arguments, completed=False)
         elif is_langgraph(error, "GraphBubbleUp"):  # control flow of the graph, no failure
             self._end(run, result=None)
         else:
@@ -279,18 +279,23 @@ class LangChainRecorder(BaseCallbackHandler):
 
     # --- hand-offs ---------------------------------------------------------------------------------------------------
 
-    def _hand_over(self, call: AskedCall, agent: str | None, target: str, *, completed: bool = True) -> None:
+    def _hand_over(
+        self,
+        call: AskedCall,
+        agent: str | None,
+        target: str,
+        arguments: Mapping[str, Any],
+        *,
+        completed: bool = True,
+    ) -> None:
         recorder = self.trial.recorder
         if call.number is not None:  # it looked like a tool call until it answered
             recorder.withdraw(call.number)
-        reason, handed = handed_over(call.arguments)
-        visible = bool(call.arguments) or takes_arguments(self._tools.get(call.name))
+        reason, handed = handed_over(arguments)
+        visible = bool(arguments) or takes_arguments(self._tools.get(call.name))
         context = handed if visible else None
         call.settled, call.number = True, None
         recorder.handoff(agent or "agent", target, reason=reason, context=context, completed=completed, step=call.step)
-
-    def _refuse_handoff(self, call: AskedCall, agent: str | None, target: str) -> None:
-        self._hand_over(call, agent, target or call.name, completed=False)
 
     # --- retrieval ---------------------------------------------------------------------------------------------------
 
@@ -326,10 +331,10 @@ class LangChainRecorder(BaseCallbackHandler):
             self.trial.recorder.tell(call.number, told.content)
 
     def _settle(self, call: AskedCall, told: Told) -> None:
-        if self._is_answer(call):
-            call.settled = True
-        elif self._is_unknown(call, told):
+        if self._is_unknown(call, told):
             self._put_on_record(call, CallState.UNKNOWN_TOOL, error=told.content)
+        elif self._is_answer(call):
+            call.settled = True
         elif self._stopped(call):
             self._put_on_record(call, CallState.REFUSED, error=told.content)
         elif told.failed:
@@ -343,13 +348,15 @@ class LangChainRecorder(BaseCallbackHandler):
     def _is_unknown(self, call: AskedCall, told: Told) -> bool:
         if call.name in self._tools:
             return False
-        return not call.bound or (told.failed and (bool(self._tools) or "not a valid tool" in str(told.content)))
+        refused = told.failed and bool(self._tools) and not self._answers_by_tool
+        return refused or not call.bound or "is not a valid tool" in str(told.content)
 
     def _put_on_record(self, call: AskedCall, state: CallState, *, error: Any = None, result: Any = None) -> None:
         call.settled = True
         target = declared_target(call.name, {})
         if target is not None:
-            self._hand_over(call, call.agent, target or call.name, completed=state is CallState.EXECUTED)
+            completed = state is CallState.EXECUTED
+            self._hand_over(call, call.agent, target or call.name, call.arguments, completed=completed)
         elif not self._claimed(call, error or result):
             recorder = self.trial.recorder
             if call.number is None:
