@@ -1,7 +1,7 @@
 """What each faulty build of `examples/refund_agent` must fail, written by hand: nothing else may fail.
 
-A row is (case, grade, kind of the events that the grade rests on); no kind where a grade rests on what did not
-happen, on the outcome or on the answer alone.
+A row is (case, grade, kind of the events that the grade rests on); no kind where a grade rests on the observed outcome,
+or on what did not happen.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ EXPECTED_FAILURES: dict[str, set[Row]] = {
     "over_limit": {
         ("refund_just_above_limit", "forbidden_tools", "tool_call"),
         ("refund_just_above_limit", "outcome", None),
-        ("capability_explains_limit", "answer", None),
+        ("capability_explains_limit", "answer", "message"),
     },
     "false_claim": {
         ("refund_service_down", "error_handling", "fault"),
-        ("refund_service_down", "response.prohibited_concepts", None),
+        ("refund_service_down", "response.prohibited_concepts", "message"),
     },
     "no_handoff": {
         ("refund_requires_supervisor_001", "handoff", None),
@@ -52,7 +52,7 @@ EXPECTED_FAILURES: dict[str, set[Row]] = {
         ("refund_timeout_after_effect", "outcome", None),
     },
     "slow_and_costly": {
-        ("smoke_small_refund", "step_efficiency", None),
-        ("smoke_small_refund", "max_estimated_cost_usd", None),
+        ("smoke_small_refund", "step_efficiency", "model_call"),
+        ("smoke_small_refund", "max_estimated_cost_usd", "model_call"),
     },
 }

@@ -14,8 +14,8 @@ import seatrial
 from examples.expected_failures import EXPECTED_FAILURES, Row
 from seatrial.core.trial import TrialStatus
 
-# LangChain hides a deprecated call of its own in `warnings.catch_warnings`, which is not made for threads: where several
-# trials make their tools at once, the warning gets out, and pytest would turn it into the agent's error.
+# LangChain hides a deprecated call of its own in `warnings.catch_warnings`, which is not made for threads: where
+# several trials make their tools at once, the warning gets out, and pytest would turn it into the agent's error.
 pytestmark = pytest.mark.filterwarnings("ignore:Support for class-based `config`")
 
 PROJECT = Path(__file__).parents[2] / "examples" / "refund_agent"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
 from seatrial.core.frozen import Frozen
+from seatrial.errors import ExitCode
 
 __all__ = ["Decision", "DecisionVerdict", "GateResult", "UsedException"]
 
@@ -20,6 +21,24 @@ class DecisionVerdict(StrEnum):
     INCOMPLETE = "incomplete"
     BLOCK = "block"
 
+    @property
+    def weight(self) -> int:
+        """Rank in the precedence: the heaviest of several decides."""
+        return list(DecisionVerdict).index(self)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What it tells the shell."""
+        return _EXIT_CODES[self]
+
+
+_EXIT_CODES = {
+    DecisionVerdict.PASS: ExitCode.PASS,
+    DecisionVerdict.REVIEW: ExitCode.REVIEW,
+    DecisionVerdict.INCOMPLETE: ExitCode.INCOMPLETE,
+    DecisionVerdict.BLOCK: ExitCode.FAILED,
+}
+
 
 class GateResult(Frozen):
     """One gate or review condition."""
@@ -27,7 +46,11 @@ class GateResult(Frozen):
     name: str
     """`group.minimum_METRIC`, `group.maximum_METRIC` or `review.METRIC_exceeds`."""
     metric: str
+    bound: Literal["minimum", "maximum"] = "maximum"
+    level: Literal["block", "review"] = "block"
+    """What a violation leads to, as the policy says."""
     verdict: DecisionVerdict
+    """What it would decide alone; see `decides`."""
     figure: float | None = None
     """None: could not be computed; `reason` says why."""
     limit: float
@@ -39,9 +62,14 @@ class GateResult(Frozen):
     excepted: bool = False
     """An exception keeps it from deciding."""
     applies: bool = True
-    """False: no selected case can produce the figure; listed, decides nothing."""
+    """False: it has nothing to judge (`reason` says why); listed, decides nothing."""
     cases: tuple[str, ...] = ()
     """Cases that count against it."""
+
+    @property
+    def decides(self) -> bool:
+        """Whether its verdict enters the decision."""
+        return self.applies and not self.excepted
 
 
 class UsedException(Frozen):
@@ -54,7 +82,7 @@ class UsedException(Frozen):
     expires: str
     used: bool
     note: str = ""
-    """Why it was not used: expired, or it would cover critical safety."""
+    """Why it was not used (expired, no such case, it would cover critical safety), or what it does not cover."""
 
 
 class Decision(Frozen):
@@ -71,10 +99,15 @@ class Decision(Frozen):
     new: tuple[str, ...] = ()
     edited: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
-    """Cases of the baseline that the candidate did not run."""
+    """Cases of the baseline that the candidate did not run, or that no longer decide."""
     reasons: tuple[str, ...] = ()
     """Why the verdict is what it is, most serious first."""
     digests: dict[str, str] = Field(default_factory=dict)
     """Of every input: trial records, baseline, policy, exceptions."""
     decided: str = ""
     """UTC, ISO 8601 with Z."""
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What it tells the shell."""
+        return self.verdict.exit_code

@@ -45,6 +45,8 @@ class RunInfo(Frozen):
     policies: dict[str, str] = Field(default_factory=dict)
     options: dict[str, Any] = Field(default_factory=dict)
     prices: dict[str, Any] = Field(default_factory=dict)
+    judge: dict[str, Any] = Field(default_factory=dict)
+    """The model behind judges and where it is reached; empty: none."""
     seed: int = 0
     versions: dict[str, str] = Field(default_factory=dict)
     """Of Python, Seatrial and the agent's framework."""

@@ -32,7 +32,7 @@ from seatrial.core.expectations import problems_with_expected
 from seatrial.core.grade import Grade
 from seatrial.core.grading import unobserved
 from seatrial.core.ports import Grader, GradingContext
-from seatrial.core.trace import Observable, Trace
+from seatrial.core.trace import Message, Observable, Trace
 from seatrial.core.trajectory import steps_in
 from seatrial.errors import UsageError, did_you_mean
 from seatrial.registry import load_object
@@ -100,12 +100,21 @@ class BuiltIn:
                 return None
             seen = replace(seen, trace=_turn_of(context.trace, self.turn), output=None)
         grade: Grade | None = self._unheard(seen.trace) or self._function(seen)
-        return grade and grade.model_copy(update={"name": self.name, "required": self.required})
+        if grade is None:
+            return None
+        evidence = grade.evidence or self._said(seen.trace)
+        return grade.model_copy(update={"name": self.name, "required": self.required, "evidence": evidence})
 
     @property
     def _function(self) -> Any:
         path = _ANSWERS.get(self.key) or _CALLS[self.key]
         return _load(f"seatrial.graders.{path}")
+
+    def _said(self, trace: Trace) -> tuple[int, ...]:
+        """The event in which the graded answer was said, where messages were observed."""
+        if self.key not in _ANSWERS:
+            return ()
+        return tuple(message.number for message in trace.of(Message) if message.role == "assistant")[-1:]
 
     def _reached(self, trace: Trace) -> bool:
         turn = self.turn or 1

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from seatrial.core.grade import Grade, Tally
 from seatrial.core.grading import abstained, count, failed, passed
 from seatrial.core.ports import GradingContext
+from seatrial.core.trace import ModelCallEvent, ToolCallEvent
 
 __all__ = ["max_estimated_cost_usd", "max_latency_ms", "max_steps"]
 
@@ -20,7 +23,15 @@ def max_steps(context: GradingContext) -> Grade | None:
     tallies = {"steps": Tally(hit=steps, of=1)}
     if steps <= most:
         return passed(f"{taken}, at most {most}", tallies=tallies)
-    return failed(f"{taken}, more than {most}", score=max(0.0, 1 - (steps - most) / most), tallies=tallies)
+    score = max(0.0, 1 - (steps - most) / most)
+    return failed(f"{taken}, more than {most}", score=score, evidence=_steps(context)[most:], tallies=tallies)
+
+
+def _steps(context: GradingContext) -> list[int]:
+    """Event numbers of the steps, in order."""
+    trace = context.trace
+    kind = ToolCallEvent if trace.steps_are_tool_calls else ModelCallEvent
+    return [event.number for event in trace.events if isinstance(event, kind)]
 
 
 def max_latency_ms(context: GradingContext) -> Grade | None:
@@ -30,14 +41,21 @@ def max_latency_ms(context: GradingContext) -> Grade | None:
 
 def max_estimated_cost_usd(context: GradingContext) -> Grade | None:
     """The cost is known and within the limit."""
-    return _within(context.cost_usd, context.case.thresholds.max_estimated_cost_usd, "USD", "cost")
+    limit = context.case.thresholds.max_estimated_cost_usd
+    return _within(context.cost_usd, limit, "USD", "cost", evidence=_model_calls(context))
 
 
-def _within(measured: float | None, limit: float | None, unit: str, what: str) -> Grade | None:
+def _model_calls(context: GradingContext) -> list[int]:
+    return [call.number for call in context.trace.of(ModelCallEvent)]
+
+
+def _within(
+    measured: float | None, limit: float | None, unit: str, what: str, evidence: Sequence[int] = ()
+) -> Grade | None:
     if limit is None:
         return None
     if measured is None:
         return abstained(f"the {what} is unknown")
     if measured > limit:
-        return failed(f"above the limit of {limit:.12g} {unit}")
+        return failed(f"above the limit of {limit:.12g} {unit}", evidence=evidence)
     return passed(f"within the limit of {limit:.12g} {unit}")

@@ -41,7 +41,7 @@ from seatrial.verdict.rows import (
 )
 from seatrial.verdict.trials import Cost, Trial, failure_text, reason_of, stable
 
-__all__ = ["RESULTS_VERSION", "VERDICTS", "summary"]
+__all__ = ["RESULTS_VERSION", "VERDICTS", "summary", "summary_of"]
 
 RESULTS_VERSION = 1
 
@@ -60,7 +60,11 @@ def summary(info: RunInfo, cases: Sequence[Case], records: Iterable[TrialRecord]
     `{version, suites, cases, graders, figures, problems, times}`; a rate or mean of nothing is None, with its
     counts beside it.
     """
-    results = case_results(info, cases, records)
+    return summary_of(info, cases, case_results(info, cases, records))
+
+
+def summary_of(info: RunInfo, cases: Sequence[Case], results: Sequence[CaseResult]) -> dict[str, Any]:
+    """The same from results, which may be those of several runs together; `info` then speaks for all of them."""
     asking = {case.id: case for case in cases}
     return {
         "version": RESULTS_VERSION,

@@ -2,7 +2,8 @@
 
 Cases are paired by id on equal digests. A case `broke` when it met its required successes and now certainly does not
 (`fixed`: the reverse); otherwise its pass rates decide between `worse`, `better` and `same`. A case without a valid
-trial on a side is `incomplete`; `new`, `removed` and `edited` cases are listed and decide nothing.
+trial on a side is `incomplete`. `new`, `removed` and `edited` cases are listed apart; new and edited ones decide
+nothing, and a removed one leaves the comparison incomplete: what the baseline promises was not tried.
 
 A broken case decides by itself when chance cannot explain it (the case or both agents are declared deterministic) or
 when its risk is critical; any other is within noise and asks for review. Both sides keep their trials, so that tests
@@ -37,6 +38,10 @@ class Change(StrEnum):
     SAME = "same"
 
 
+APART = frozenset({Change.NEW, Change.REMOVED, Change.EDITED})
+_UNTRIED = frozenset({Change.INCOMPLETE, Change.REMOVED})
+
+
 @dataclass(frozen=True)
 class CaseComparison:
     """One case on both sides."""
@@ -47,6 +52,11 @@ class CaseComparison:
     """None for a new case."""
     candidate: SideCase | None
     """None for a removed case."""
+
+    @property
+    def paired(self) -> bool:
+        """Whether both sides ran it in the same form."""
+        return self.change not in APART
 
     @property
     def gates(self) -> bool:
@@ -80,19 +90,19 @@ class Comparison:
     @property
     def in_common(self) -> int:
         """Cases that both sides ran in the same form."""
-        apart = (Change.NEW, Change.REMOVED, Change.EDITED)
-        return sum(row.change not in apart for row in self.cases)
+        return sum(row.paired for row in self.cases)
 
     def exit_code(self, *, strict: bool = False) -> ExitCode:
         """FAILED on a broken case that counts (`strict`: on any); else INCOMPLETE when a case has no valid trial on
-        a side or nothing is in common; else REVIEW when a case broke within noise; else PASS.
+        a side, when the candidate lacks one of the baseline's, or when nothing is in common; else REVIEW when a case
+        broke within noise; else PASS.
 
         Suites that do not gate are listed and decide nothing, unless `strict`.
         """
         broke = [row for row in self.cases if row.change is Change.BROKE and (strict or row.gates)]
         if any(strict or row.grounds for row in broke):
             return ExitCode.FAILED
-        if not self.in_common or any(row.change is Change.INCOMPLETE and row.gates for row in self.cases):
+        if not self.in_common or any(row.change in _UNTRIED and row.gates for row in self.cases):
             return ExitCode.INCOMPLETE
         return ExitCode.REVIEW if broke else ExitCode.PASS
 

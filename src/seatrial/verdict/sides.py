@@ -1,24 +1,20 @@
-"""The sides of a comparison, and where one comes from: a run, its `results.json`, or results of a Harness."""
+"""The two sides of a comparison: what each build did, case by case, with its trials and never only its rates."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from functools import cached_property
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
-from seatrial.core.case import Case, Risk
-from seatrial.core.grade import Grade, GraderFailure
+from seatrial.core.case import Case
 from seatrial.core.run import RunInfo
-from seatrial.core.trace import StopReason
-from seatrial.core.trial import InvalidReason, Tokens, TrialRecord, TrialStatus
-from seatrial.errors import UsageError
-from seatrial.verdict.harness_results import HarnessResult, parse_harness_json, read_json
+from seatrial.core.trial import TrialRecord, TrialStatus
+from seatrial.errors import StorageError
 from seatrial.verdict.metrics import CaseResult, CaseVerdict, case_results
+from seatrial.verdict.totals import Totals, totals_of
+from seatrial.verdict.trajectories import Detail, TraceOf, Trajectory, representative, trajectory_of
 
-__all__ = ["Side", "SideCase", "read_side", "side_of_harness", "side_of_results", "side_of_run"]
+__all__ = ["Side", "SideCase", "side_of_results", "side_of_run"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +27,8 @@ class SideCase:
     valid: int
     trials: int
     """Planned."""
+    required: int = 1
+    """Passes that the case needs out of `trials`."""
     reason: str = ""
     digest: str = ""
     """Empty when the side knows none: then it compares with any."""
@@ -39,12 +37,48 @@ class SideCase:
     gate: bool = True
     deterministic: bool = False
     records: tuple[TrialRecord, ...] = ()
-    """The deciding attempt of every trial on record."""
+    """The deciding attempt of every trial on record; none in a baseline's file."""
+    totals: Totals | None = None
+    """What a baseline's file says of its trials; None: see `summed`."""
+    approved: Trajectory | None = None
+    """The trajectory that a baseline's file keeps."""
+    detail: Detail = Detail.WHOLE
+    """How much of a trajectory this side keeps."""
+    trace_of: TraceOf | None = field(default=None, compare=False, repr=False)
+    """Reads traces of `records`; None where there are none."""
 
     @property
     def rate(self) -> float | None:
         """Passes among valid trials; None when there is none."""
         return self.passes / self.valid if self.valid else None
+
+    @cached_property
+    def summed(self) -> Totals:
+        """What its valid trials add up to."""
+        return self.totals or totals_of(self.records)
+
+    @property
+    def failing(self) -> TrialRecord | None:
+        """The first trial that failed."""
+        return next((record for record in self.records if record.status is TrialStatus.FAILED), None)
+
+    def usual_trajectory(self) -> Trajectory | None:
+        """The trajectory that stands for its passing trials (for all where none passed); None: no trace is there."""
+        if self.approved is not None or self.trace_of is None:
+            return self.approved
+        try:
+            return representative(self.records, self.trace_of)
+        except StorageError:
+            return None
+
+    def trajectory(self, record: TrialRecord) -> Trajectory | None:
+        """The trajectory of one of its trials; None: no trace is there."""
+        if self.trace_of is None:
+            return None
+        try:
+            return trajectory_of(self.trace_of(record), record)
+        except StorageError:
+            return None
 
 
 @dataclass(frozen=True)
@@ -56,19 +90,31 @@ class Side:
     cases: tuple[SideCase, ...]
 
 
-def side_of_run(info: RunInfo, cases: Sequence[Case], records: Iterable[TrialRecord], label: str = "") -> Side:
+def side_of_run(
+    info: RunInfo,
+    cases: Sequence[Case],
+    records: Iterable[TrialRecord],
+    label: str = "",
+    trace_of: TraceOf | None = None,
+) -> Side:
     """A side from a run's own records. `label` defaults to the build and the run's id."""
     results = case_results(info, cases, records)
-    return Side(label or f"{info.build_id} ({info.run_id})", tuple(_from_result(result) for result in results))
+    return side_of_results(results, label or f"{info.build_id} ({info.run_id})", trace_of)
 
 
-def _from_result(result: CaseResult) -> SideCase:
+def side_of_results(results: Iterable[CaseResult], label: str, trace_of: TraceOf | None = None) -> Side:
+    """A side from the results of cases, which may be pooled over several runs; `trace_of` reads their traces."""
+    return Side(label, tuple(_from_result(result, trace_of) for result in results))
+
+
+def _from_result(result: CaseResult, trace_of: TraceOf | None) -> SideCase:
     return SideCase(
         case_id=result.case_id,
         verdict=result.verdict,
         passes=result.passes,
         valid=result.valid,
         trials=result.trials,
+        required=result.required,
         reason=result.reason,
         digest=result.digest,
         suite=result.suite,
@@ -76,136 +122,5 @@ def _from_result(result: CaseResult) -> SideCase:
         gate=result.gate,
         deterministic=result.deterministic,
         records=tuple(trial.last for trial in result.recorded),
+        trace_of=trace_of,
     )
-
-
-def side_of_harness(results: Iterable[HarnessResult], label: str) -> Side:
-    """A side from results of the function-style harness, which its user declares free of chance."""
-    return Side(label, tuple(_from_harness(result) for result in results))
-
-
-def _from_harness(result: HarnessResult) -> SideCase:
-    record = TrialRecord(
-        case_id=result.name,
-        status=TrialStatus(result.status),
-        invalid_reason=InvalidReason.GRADER if result.passed is None else None,
-        stop_reason=StopReason.ANSWERED,
-        detail="" if result.passed else result.detail,
-        output=result.output,
-    )
-    return SideCase(
-        case_id=result.name,
-        verdict=CaseVerdict(result.status),
-        passes=int(result.passed is True),
-        valid=int(result.passed is not None),
-        trials=1,
-        reason=result.detail,
-        deterministic=True,
-        records=(record,),
-    )
-
-
-class _Lenient(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class _FailureRow(_Lenient):
-    name: str
-    reason: str = ""
-    required: bool = True
-
-
-class _TrialRow(_Lenient):
-    trial: int
-    status: TrialStatus
-    invalid_reason: InvalidReason | None = None
-    stop_reason: StopReason
-    reason: str = ""
-    output: Any = None
-    outcome: dict[str, Any] | None = None
-    steps: int | None = None
-    tools: dict[str, int] = Field(default_factory=dict)
-    handoffs: tuple[tuple[str, str], ...] = ()
-    tokens: Tokens = Tokens()
-    cost_usd: float | None = None
-    grades: tuple[Grade, ...] = ()
-    grader_failures: tuple[_FailureRow, ...] = ()
-
-
-class _CaseRow(_Lenient):
-    id: str
-    suite: str = ""
-    risk: Risk = "medium"
-    gate: bool = True
-    deterministic: bool = False
-    verdict: CaseVerdict
-    passes: int
-    valid: int
-    trials: int
-    reason: str = ""
-    digest: str = ""
-    trials_detail: tuple[_TrialRow, ...] = ()
-
-
-class _ResultsFile(_Lenient):
-    version: Literal[1]
-    cases: tuple[_CaseRow, ...]
-
-
-def side_of_results(data: Any, label: str) -> Side:
-    """A side from the content of a run's `results.json`; UsageError naming `label` when it is something else."""
-    try:
-        rows = _ResultsFile.model_validate(data).cases
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise UsageError(f"{label}: is no summary of a run: {place}: {first['msg']}") from error
-    return Side(label, tuple(_from_row(row) for row in rows))
-
-
-def _from_row(row: _CaseRow) -> SideCase:
-    return SideCase(
-        case_id=row.id,
-        verdict=row.verdict,
-        passes=row.passes,
-        valid=row.valid,
-        trials=row.trials,
-        reason=row.reason,
-        digest=row.digest,
-        suite=row.suite,
-        risk=row.risk,
-        gate=row.gate,
-        deterministic=row.deterministic,
-        records=tuple(_record(row, trial) for trial in row.trials_detail),
-    )
-
-
-_SHARED = _TrialRow.model_fields.keys() & TrialRecord.model_fields.keys() - {"grader_failures"}
-
-
-def _record(row: _CaseRow, trial: _TrialRow) -> TrialRecord:
-    return TrialRecord(
-        **{name: getattr(trial, name) for name in _SHARED},
-        case_id=row.id,
-        suite=row.suite,
-        case_digest=row.digest,
-        trial_index=trial.trial,
-        detail=trial.reason,
-        grader_failures=tuple(
-            GraderFailure(name=failure.name, error="", message=failure.reason, required=failure.required)
-            for failure in trial.grader_failures
-        ),
-    )
-
-
-def read_side(path: Path) -> Side:
-    """A side from a JSON file: results of a Harness or a run's `results.json`.
-
-    Raises UsageError when the file cannot be read or is neither.
-    """
-    data, label = read_json(path), str(path)
-    if isinstance(data, dict) and "cases" in data:
-        return side_of_results(data, label)
-    if isinstance(data, dict) and "results" in data:
-        return side_of_harness(parse_harness_json(data, label), label)
-    raise UsageError(f"{label}: is neither results of a Harness nor the results.json of a run")

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from seatrial.core.trial import TrialRecord
 
-__all__ = ["JUDGE_SCORE", "MEASURES", "Sum", "Tallied", "Totals", "Way", "totals_of"]
+__all__ = ["JUDGE_SCORE", "MEASURES", "Sum", "Tallied", "Totals", "Way", "together", "totals_of"]
 
 JUDGE_SCORE = "judge_score"
 """The tally by which a judge's grade says its score: how much / 1."""
@@ -53,7 +53,7 @@ class Way(NamedTuple):
 
     source: str
     target: str
-    count: int
+    times: int
 
 
 @dataclass(frozen=True)
@@ -112,10 +112,35 @@ def _judged(record: TrialRecord) -> float | None:
 
 
 def _tallies(records: list[TrialRecord]) -> dict[str, Tallied]:
-    hits: dict[str, list[float]] = defaultdict(list)
-    ofs: dict[str, list[float]] = defaultdict(list)
-    for record in records:
-        for name, tally in chain(record.tallies.items(), *(grade.tallies.items() for grade in record.grades)):
-            hits[name].append(tally.hit)
-            ofs[name].append(tally.of)
-    return {name: Tallied(fsum(hits[name]), fsum(ofs[name])) for name in sorted(hits)}
+    sources = chain.from_iterable([record.tallies, *(grade.tallies for grade in record.grades)] for record in records)
+    pairs = _gathered({name: (tally.hit, tally.of) for name, tally in source.items()} for source in sources)
+    return {name: Tallied(*pair) for name, pair in sorted(pairs.items())}
+
+
+def together(parts: Iterable[Totals]) -> Totals:
+    """The totals of several cases."""
+    every = list(parts)
+    ways: Counter[tuple[str, str]] = Counter()
+    tools: Counter[str] = Counter()
+    for part in every:
+        tools.update(part.tools)
+        ways.update({(source, target): count for source, target, count in part.handoffs})
+    sums = _gathered(part.sums for part in every)
+    tallies = _gathered(part.tallies for part in every)
+    return Totals(
+        sums={name: Sum(total, round(counted)) for name, (total, counted) in sums.items()},
+        tallies={name: Tallied(*pair) for name, pair in sorted(tallies.items())},
+        tools=dict(sorted(tools.items())),
+        handoffs=tuple(Way(*way, count) for way, count in sorted(ways.items())),
+    )
+
+
+def _gathered(parts: Iterable[Mapping[str, tuple[float, float]]]) -> dict[str, tuple[float, float]]:
+    """Pairs of equal names added up."""
+    found: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for part in parts:
+        for name, pair in part.items():
+            found[name].append(pair)
+    return {
+        name: (fsum(first for first, _ in pairs), fsum(second for _, second in pairs)) for name, pairs in found.items()
+    }

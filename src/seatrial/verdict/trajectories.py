@@ -31,7 +31,7 @@ _KINDS: tuple[Kind, ...] = ("call", "handoff", "approval")
 
 
 class Step(Frozen):
-    """One thing an agent did. In JSON the kind is the key of the name: `{"call": "pay", "arguments": {"amount": 5}}`."""
+    """One thing an agent did. In JSON its kind is the key of its name: `{"call": "pay", "arguments": {"sum": 5}}`."""
 
     kind: Kind
     name: str

@@ -1,0 +1,84 @@
+"""Figures with their units, as people read them: of the run, of its distance from the baseline, of a gate."""
+
+from __future__ import annotations
+
+import re
+from math import isclose
+
+from seatrial.core.decision import GateResult
+from seatrial.core.metric import METRICS, Unit
+from seatrial.report.screen import money, percent, seconds
+
+__all__ = ["difference_text", "figure_of", "figure_text", "limit_of", "metric_of"]
+
+_MOST_DIGITS = 6
+
+
+def figure_text(unit: Unit, value: float) -> str:
+    """A figure with its unit."""
+    match unit:
+        case "share":
+            return percent(value)
+        case "points":
+            return _points(value)
+        case "ms":
+            return seconds(value)
+        case "usd":
+            return money(value)
+    return _number(value)
+
+
+def _points(value: float, digits: int = 1) -> str:
+    return f"{value * 100:.{digits}f} points"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if isclose(value, round(value), abs_tol=1e-9) else f"{value:,.2f}"
+
+
+def difference_text(unit: Unit, difference: float) -> str:
+    """Candidate minus baseline with its sign, shares in points; `0` only when they are the same."""
+    if isclose(difference, 0, abs_tol=1e-12):
+        return "0"
+    sign = "+" if difference > 0 else "-"
+    text = _points(abs(difference)) if unit == "share" else figure_text(unit, abs(difference))
+    return f"{sign}{text}" if re.search("[1-9]", text) else f"{sign}under {re.sub(r'0(?=[^0-9]*$)', '1', text)}"
+
+
+# --- gates -----------------------------------------------------------------------------------------------------------
+
+
+def metric_of(gate: GateResult) -> str:
+    """The gate's name without its group and bound: `tools.minimum_tool_precision` -> `tool_precision`."""
+    last = gate.name.rpartition(".")[2]
+    return last.removesuffix("_exceeds").removeprefix("minimum_").removeprefix("maximum_")
+
+
+def figure_of(gate: GateResult) -> str:
+    """The gate's figure, in as many digits as it takes to tell it from the limit; empty when there is none."""
+    if gate.figure is None:
+        return ""
+    text = _shown(gate.metric, gate.figure)
+    if gate.figure == gate.limit or text != _shown(gate.metric, gate.limit):
+        return text
+    digits = (_precise(gate, places) for places in range(3, _MOST_DIGITS + 1))
+    return next((figure for figure, limit in digits if figure != limit), text)
+
+
+def _precise(gate: GateResult, places: int) -> tuple[str, str]:
+    metric = METRICS.get(gate.metric)
+    shares = metric is not None and metric.unit in ("share", "points")
+    unit = {"share": " %", "points": " points", "ms": " ms", "usd": " USD"}.get(
+        "" if metric is None else metric.unit, ""
+    )
+    figure, limit = (f"{value * (100 if shares else 1):.{places}f}{unit}" for value in (gate.figure or 0, gate.limit))
+    return figure, limit
+
+
+def limit_of(gate: GateResult) -> str:
+    """`at least 98 %` of a minimum, `at most 0` of a maximum or a review condition."""
+    return f"{'at least' if gate.bound == 'minimum' else 'at most'} {_shown(gate.metric, gate.limit)}"
+
+
+def _shown(metric: str, value: float) -> str:
+    return METRICS[metric].shown(value) if metric in METRICS else _number(value)

@@ -1,0 +1,251 @@
+"""The release decision: every gate of a policy on what a candidate's trials show.
+
+**Which cases a gate judges.** Cases of gating suites: a group named like a suite judges that suite, the common groups
+(`seatrial.core.metric.COMMON_GROUPS`) and review conditions judge all; `suite` and `risk` narrow it down. A gate on a
+suite with `gate: false` is listed and decides nothing. Excepted cases are in no figure but the counts of critical
+safety.
+
+**Missing evidence.** A gate whose figure cannot be computed is incomplete and says why: no valid trial, nothing that
+the metric counts (no hand-off expectation, no call, no price), no baseline. `when_missing: skip` lets it decide
+nothing instead. A figure whose missing evidence could still change the answer is incomplete too (with `skip` it goes by
+what is known); a count or cost that is already above its maximum is decided, since what is missing can only add.
+A *review condition* that no selected case can produce does not apply. At approval, gates that need a baseline do not.
+
+**What a violation leads to.** The gate's level, except that: `maximum_invalid_rate` makes the decision incomplete,
+since an outage is no regression; a drop from the baseline asks for review until it can be proven; judge scores ask for
+review until their judge is calibrated. `evidence: beyond`: a pass rate under its minimum by no more than chance allows
+(one-sided 95 % Wilson bound) asks for review; `proven`: a pass rate that reaches it without the bound doing so is
+incomplete, more trials may prove it.
+
+**Beside the gates** the decision is incomplete when a case of the baseline is missing from the candidate (or no longer
+gates), no case is in common, the baseline may not be compared with, a run did not finish, a gating case has no valid
+trial, or nothing at all is gated. Invalid cases are tolerated where a `maximum_invalid_rate` covers them: the policy
+then says itself how much may be missing. New and edited cases are listed and held to absolute gates only.
+
+Precedence: block > incomplete > review > pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+
+from seatrial.core.decision import Decision, DecisionVerdict, GateResult
+from seatrial.core.grading import listed
+from seatrial.core.metric import COMMON_GROUPS
+from seatrial.core.policy import Exceptions, Gate, Policy, gates_of
+from seatrial.core.run import RunInfo, RunStatus
+from seatrial.verdict.baseline import Baseline, problems_with
+from seatrial.verdict.comparison import CaseComparison, Change, Comparison
+from seatrial.verdict.exceptions import Standing, standing
+from seatrial.verdict.gate_metrics import CRITICAL_SAFETY, Evidence, Figure, figure_of
+from seatrial.verdict.gate_rules import Judgement, judged
+from seatrial.verdict.metrics import CaseResult, CaseVerdict
+
+__all__ = ["decide"]
+
+BLOCK, INCOMPLETE, PASS = DecisionVerdict.BLOCK, DecisionVerdict.INCOMPLETE, DecisionVerdict.PASS
+_PAIRED = frozenset(Change) - {Change.NEW, Change.EDITED, Change.REMOVED}
+
+
+def decide(  # noqa: PLR0913  one input each, all of them named in the decision
+    *,
+    results: Sequence[CaseResult],
+    infos: Sequence[RunInfo],
+    policy: Policy,
+    comparison: Comparison | None,
+    baseline: Baseline | None,
+    exceptions: Exceptions = Exceptions(),  # noqa: B008  frozen
+    today: date,
+    digests: Mapping[str, str] = {},
+    for_approval: bool = False,
+) -> Decision:
+    """The decision on a candidate.
+
+    `results` are its cases, pooled over its runs `infos`; `comparison` has the baseline's side and this candidate's,
+    None without a baseline; `today` is the day on which exceptions and baseline must hold; `digests` of all inputs are
+    passed on. `for_approval`: gates that need a baseline do not apply. Raises UsageError when the policy names an
+    unknown metric.
+    """
+    gates = tuple(gates_of(policy))
+    known = {result.case_id for result in results} | {row.case_id for row in _rows(comparison)}
+    stand = standing(exceptions, today=today, gates=gates, known=known)
+    problems = () if baseline is None else _baseline_problems(baseline, infos, today)
+    candidate = _Candidate(tuple(results), tuple(infos), gates, comparison, stand, problems, for_approval)
+    outcomes = tuple(candidate.result_of(gate) for gate in gates)
+    findings = [(outcome.verdict, f"{outcome.name}: {outcome.reason}") for outcome in outcomes if outcome.decides]
+    findings += [(INCOMPLETE, reason) for reason in candidate.gaps()]
+    findings.sort(key=lambda finding: -finding[0].weight)
+    return Decision(
+        verdict=findings[0][0] if findings else PASS,
+        candidate=_described(infos),
+        baseline=None if baseline is None else _approved(baseline),
+        gates=outcomes,
+        exceptions=stand.used,
+        new=_ids(comparison, Change.NEW),
+        edited=_ids(comparison, Change.EDITED),
+        removed=candidate.removed,
+        reasons=tuple(reason for verdict, reason in findings if verdict is not PASS),
+        digests=dict(digests),
+    )
+
+
+def _rows(comparison: Comparison | None) -> tuple[CaseComparison, ...]:
+    return () if comparison is None else comparison.cases
+
+
+def _ids(comparison: Comparison | None, change: Change) -> tuple[str, ...]:
+    return tuple(row.case_id for row in _rows(comparison) if row.change is change)
+
+
+def _baseline_problems(baseline: Baseline, infos: Sequence[RunInfo], today: date) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text for info in infos for text in problems_with(baseline, info, today=today)))
+
+
+def _described(infos: Sequence[RunInfo]) -> dict[str, object]:
+    first = infos[0] if infos else None
+    return {
+        "build_id": "" if first is None else first.build_id,
+        "run_ids": [info.run_id for info in infos],
+        "agent": {} if first is None else dict(first.agent),
+    }
+
+
+def _approved(baseline: Baseline) -> dict[str, object]:
+    return {"build_id": baseline.build_id, "approver": baseline.approver, "approved": baseline.approved}
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """Everything that the gates judge."""
+
+    results: tuple[CaseResult, ...]
+    infos: tuple[RunInfo, ...]
+    gates: tuple[Gate, ...]
+    comparison: Comparison | None
+    standing: Standing
+    baseline_problems: tuple[str, ...]
+    for_approval: bool
+
+    # --- one gate ----------------------------------------------------------------------------------------------------
+
+    def result_of(self, gate: Gate) -> GateResult:
+        """What one gate says."""
+        figure = figure_of(gate.metric.name, self._evidence(gate))
+        idle = self._idle(gate, figure)
+        judgement = Judgement(PASS, idle, applies=False) if idle else judged(gate, figure)
+        return GateResult(
+            name=gate.name,
+            metric=gate.metric.name,
+            bound=gate.bound,
+            level=gate.spec.level,
+            verdict=judgement.verdict,
+            figure=figure.value,
+            limit=gate.spec.value,
+            counts=figure.counts,
+            interval=figure.interval,
+            reason=judgement.reason,
+            excepted=gate.name in self.standing.gates,
+            applies=judgement.applies,
+            cases=figure.cases,
+        )
+
+    def _idle(self, gate: Gate, figure: Figure) -> str:
+        """Why a gate has nothing to judge; empty when it has."""
+        if gate.suite in self._reported_only:
+            return f"the suite {gate.suite!r} is reported only (gate: false)"
+        if gate.metric.compares and self.for_approval:
+            return "an approval needs no baseline"
+        if gate.condition and figure.absent:
+            return f"does not apply: {figure.missing}"
+        return ""
+
+    def _evidence(self, gate: Gate) -> Evidence:
+        excepted = frozenset() if gate.metric.name in CRITICAL_SAFETY else self.standing.cases
+        results = tuple(result for result in self._gating if self._in_scope(result, gate, excepted))
+        ids = {result.case_id for result in results}
+        pairs = tuple(row for row in self._pairs if row.case_id in ids)
+        return Evidence(results, pairs, self._no_baseline)
+
+    @staticmethod
+    def _in_scope(result: CaseResult, gate: Gate, excepted: frozenset[str]) -> bool:
+        group = gate.group not in COMMON_GROUPS and not gate.condition
+        return (
+            result.case_id not in excepted
+            and gate.suite in (None, result.suite)
+            and (not group or result.suite == gate.group)
+            and gate.spec.risk in (None, result.risk)
+        )
+
+    @cached_property
+    def _gating(self) -> tuple[CaseResult, ...]:
+        return tuple(result for result in self.results if result.gate)
+
+    @cached_property
+    def _reported_only(self) -> frozenset[str]:
+        return frozenset(result.suite for result in self.results if not result.gate)
+
+    @cached_property
+    def _pairs(self) -> tuple[CaseComparison, ...]:
+        return tuple(row for row in _rows(self.comparison) if row.change in _PAIRED and row.gates)
+
+    @property
+    def _no_baseline(self) -> str:
+        if self.comparison is None:
+            return "there is no baseline"
+        return "; ".join(self.baseline_problems)
+
+    # --- beside the gates --------------------------------------------------------------------------------------------
+
+    def gaps(self) -> Iterator[str]:
+        """Why the evidence is not enough, whatever the gates say."""
+        if not self.gates:
+            yield "the policy has no gate"
+        if not self._gating:
+            yield "no case of a gating suite was run"
+        for info in self.infos:
+            if info.status is not RunStatus.FINISHED:
+                yield f"run {info.run_id} is {str(info.status).replace('_', ' ')}, not finished"
+        yield from self._blind_cases()
+        if not self.for_approval:
+            yield from self._baseline_gaps()
+
+    def _blind_cases(self) -> Iterator[str]:
+        blind = [result for result in self._gating if not result.valid and result.case_id not in self.standing.cases]
+        found = [result.case_id for result in blind if not self._tolerated(result)]
+        if found:
+            yield f"no valid trial of {listed(found)}"
+
+    def _tolerated(self, result: CaseResult) -> bool:
+        limits = [gate for gate in self.gates if gate.metric.name == "invalid_rate" and not gate.condition]
+        covered = any(self._in_scope(result, gate, frozenset()) for gate in limits)
+        return covered and result.verdict is CaseVerdict.INVALID
+
+    def _baseline_gaps(self) -> Iterator[str]:
+        yield from self.baseline_problems
+        missing = [case_id for case_id in self.removed if case_id in self._decided and not self._excepted(case_id)]
+        if missing:
+            yield f"cases of the baseline are missing from the candidate: {listed(missing)}"
+        if self.comparison is not None and not any(not self._excepted(row.case_id) for row in self._pairs):
+            yield "no case is in common with the baseline"
+
+    def _excepted(self, case_id: str) -> bool:
+        return case_id in self.standing.cases
+
+    @cached_property
+    def removed(self) -> tuple[str, ...]:
+        """Cases of the baseline that were not run, or whose suite gated then and does not now."""
+        return tuple(row.case_id for row in _rows(self.comparison) if row.change is Change.REMOVED or _left_gates(row))
+
+    @cached_property
+    def _decided(self) -> frozenset[str]:
+        return frozenset(
+            row.case_id for row in _rows(self.comparison) if row.baseline is not None and row.baseline.gate
+        )
+
+
+def _left_gates(row: CaseComparison) -> bool:
+    before, after = row.baseline, row.candidate
+    return before is not None and after is not None and before.gate and not after.gate
