@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from seatrial.graders.external import grader
     from seatrial.harness.comparing import compare
     from seatrial.harness.functions import Harness
+    from seatrial.harness.gating import gate
     from seatrial.harness.runs import Run, arun, load, run
 
 __version__ = "0.1.0"
@@ -30,6 +31,7 @@ _HOMES = {
     "arun": "seatrial.harness.runs",
     "compare": "seatrial.harness.comparing",
     "current_trial": "seatrial.environment.trial",
+    "gate": "seatrial.harness.gating",
     "grader": "seatrial.graders.external",
     "load": "seatrial.harness.runs",
     "run": "seatrial.harness.runs",
@@ -47,6 +49,7 @@ __all__ = [
     "arun",
     "compare",
     "current_trial",
+    "gate",
     "grader",
     "load",
     "run",

@@ -19,10 +19,15 @@ __all__ = ["COMMANDS", "cli", "main"]
 REPORT_TO = "please report it with the text above to the Seatrial project's issue tracker"
 
 COMMANDS = {
+    "approve": ("seatrial.cli.release:approve_run", "Approve the build of a run as the baseline."),
+    "baseline": ("seatrial.cli.release:baseline", "Show the approved baseline, or what would change."),
     "check": ("seatrial.cli.project:check", "Check every file of a project and report all errors at once."),
-    "compare": ("seatrial.cli.results:compare", "Compare two runs or harness files case by case."),
+    "compare": ("seatrial.cli.results:compare", "Compare two runs, baselines or harness files case by case."),
     "config": ("seatrial.cli.project:config", "Print every setting with its origin."),
+    "gate": ("seatrial.cli.release:gate_runs", "Decide a release by the policy: pass, block, review or incomplete."),
     "list": ("seatrial.cli.results:list_runs", "List the runs of a project, newest first."),
+    "metrics": ("seatrial.cli.release:metrics", "List every metric that a policy can name."),
+    "report": ("seatrial.cli.report:report", "Write JUnit, Markdown or annotations of stored runs."),
     "run": ("seatrial.cli.run:run", "Run the agent on the selected cases and grade every trial."),
     "schema": ("seatrial.cli.project:schema", "Print the JSON Schema of a file format."),
     "show": ("seatrial.cli.results:show", "Print one trial: its trace, grades and outcome."),

@@ -10,12 +10,16 @@ from typing import Any
 import click
 
 from seatrial.cli.output import json_option, print_json, project_option, stderr, stdout
-from seatrial.errors import UsageError
+from seatrial.cli.release import show_decision
+from seatrial.errors import ExitCode, UsageError
+from seatrial.harness.gating import Rulebook, judge, project_or_none, rulebook
 from seatrial.harness.plan import Request, plan, selected
 from seatrial.harness.runs import Run, execute, failed_ids, find_run, load
 from seatrial.loading.config import find_root
 
 __all__ = ["run"]
+
+FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command()
@@ -39,6 +43,8 @@ __all__ = ["run"]
 @click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="The run folder itself (new or empty).")
 @click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="Override a setting of seatrial.yaml.")
 @click.option("--list", "list_only", is_flag=True, help="List the selected cases and run nothing.")
+@click.option("--policy", type=FILE, metavar="F", help="Decide a release by this policy in the end (see `gate`).")
+@click.option("--baseline", "baseline_file", type=FILE, metavar="F", help="The baseline for --policy.")
 @click.option("--debug", is_flag=True, help="One trial, nothing captured, a debugger where the agent raises.")
 @click.option("-v", "--verbose", count=True, help="More detail (repeatable).")
 @click.option("-q", "--quiet", is_flag=True, help="Only the result line.")
@@ -49,6 +55,8 @@ def run(
     set_: tuple[str, ...],
     failed_from: str | None,
     list_only: bool,
+    policy: Path | None,
+    baseline_file: Path | None,
     verbose: int,
     quiet: bool,
     as_json: bool,
@@ -57,15 +65,31 @@ def run(
     """Run the agent on the selected cases, each trial in a freshly reset environment, and grade every trial.
 
     Selects by path, suite or case id; without a selection every case runs. Exits 0 when all passed, 1 when a case of
-    a gating suite failed, 4 when one is invalid or ungraded, 5 when nothing was selected.
+    a gating suite failed, 4 when one is invalid or ungraded, 5 when nothing was selected. With --policy or --baseline
+    it decides a release as `gate` does, and exits as that does.
     """
     request = Request(**given, set=set_, ids=_ids(failed_from, given["project"]), command=tuple(sys.argv[1:]))
     if list_only:
         _list_cases(request, as_json=as_json)
         return
+    rules = _rules(given["project"], policy, baseline_file)
     finished = _run(request, quiet=quiet or as_json)
-    _show(finished, as_json=as_json, verbosity=-1 if quiet else verbose)
-    sys.exit(finished.exit_code)
+    verbosity = -1 if quiet else verbose
+    if rules is None or finished.exit_code == ExitCode.INTERRUPTED:
+        _show(finished, as_json=as_json, verbosity=verbosity)
+        sys.exit(finished.exit_code)
+    if not as_json:
+        _show(finished, as_json=False, verbosity=verbosity)
+    gated = judge([finished.folder], rules)
+    show_decision(gated, as_json=as_json, verbosity=verbosity)
+    sys.exit(gated.decision.exit_code)
+
+
+def _rules(project: Path | None, policy: Path | None, baseline: Path | None) -> Rulebook | None:
+    """What to decide by, read before the first agent call; None when no decision is asked for."""
+    if policy is None and baseline is None:
+        return None
+    return rulebook(project_or_none(project), policy, baseline)
 
 
 def _ids(failed_from: str | None, project: Path | None) -> frozenset[str] | None:

@@ -1,4 +1,4 @@
-"""The figures that a policy can put a limit on: name, group, unit, definition. How each is computed stands in `verdict`."""
+"""The figures that a policy can put a limit on: name, group, unit, definition. `verdict` knows how to compute them."""
 
 from __future__ import annotations
 
@@ -52,9 +52,7 @@ def _short(value: float) -> str:
 
 
 _ALL = (
-    Metric(
-        "pass_rate", "suite", "share", "trial pass rate: mean of the cases' own rates, every case weighing the same"
-    ),
+    Metric("pass_rate", "suite", "share", "mean of the cases' trial pass rates, every case weighing the same"),
     Metric(
         "drop_from_baseline",
         "suite",
@@ -116,9 +114,7 @@ _ALL = (
     Metric("recall", "handoffs", "share", "required hand-offs made / required"),
     Metric("loop_rate", "handoffs", "share", "trials with a hand-off loop / trials with any hand-off"),
     Metric("context_transfer", "handoffs", "share", "hand-offs with all required context / completed ones"),
-    Metric(
-        "p95_latency_ms", "performance", "ms", "95th percentile of the agent's own time in valid trials (linear rule)"
-    ),
+    Metric("p95_latency_ms", "performance", "ms", "95th percentile of the agent's own time in valid trials"),
     Metric("cost_per_success_usd", "performance", "usd", "cost of valid trials / passed trials"),
     Metric("mean_latency_ms", "performance", "ms", "mean of the agent's own time in valid trials"),
     Metric("mean_cost_usd", "performance", "usd", "mean cost of a valid trial"),
@@ -126,17 +122,13 @@ _ALL = (
         "mean_steps",
         "performance",
         "number",
-        "mean steps of a valid trial; model calls, or tool calls where none is seen",
+        "mean steps of a valid trial: model calls, else tool calls",
     ),
     Metric("mean_tokens", "performance", "number", "mean input and output tokens of a valid trial"),
-    Metric(
-        "invalid_rate", "evidence", "share", "invalid trials / all trials; above its limit: incomplete, never block"
-    ),
+    Metric("invalid_rate", "evidence", "share", "invalid trials / all trials; too high is incomplete, never block"),
     Metric("mean_score", "quality", "share", "mean of all scores in valid trials"),
     Metric("quality_score", "quality", "share", "mean judge score"),
-    Metric(
-        "quality_score_drop", "quality", "points", "baseline's mean judge score minus the candidate's", compares=True
-    ),
+    Metric("quality_score_drop", "quality", "points", "mean judge score of the baseline minus its own", compares=True),
     Metric("kill_rate", "mutation", "share", "mutants killed / mutants"),
 )
 

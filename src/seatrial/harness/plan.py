@@ -55,8 +55,10 @@ class Request:
     ids: frozenset[str] | None = None
     """Only these cases (from `--failed-from`)."""
     agent: Any = None
-    """A spec as text, or (in Python) the agent itself."""
+    """A spec as text, or (in Python) an AgentSpec or the agent itself."""
     build: str | None = None
+    build_id: str | None = None
+    """What to call the build; None = by its name and the project's `build_id`."""
     trials: int | None = None
     concurrency: int | None = None
     timeout_s: float | None = None
@@ -250,7 +252,7 @@ def _agent(project: Project, request: Request) -> tuple[AgentSpec, Agent[TrialEn
         raise UsageError("isolation: process is not available in this version; use thread")
     if request.tools is not None:
         spec = spec.model_copy(update={"tools": request.tools})
-    if request.agent is not None and not isinstance(request.agent, str):
+    if request.agent is not None and not isinstance(request.agent, (str, AgentSpec)):
         return spec, agent_for(request.agent, spec)
     return spec, load_agent(spec)
 
@@ -258,6 +260,8 @@ def _agent(project: Project, request: Request) -> tuple[AgentSpec, Agent[TrialEn
 def _agent_spec(project: Project, request: Request) -> AgentSpec:
     if request.agent is not None and request.build is not None:
         raise UsageError("name an agent or a build, not both")
+    if isinstance(request.agent, AgentSpec):
+        return request.agent
     if isinstance(request.agent, str):
         return agent_spec(request.agent)
     if request.agent is not None:
@@ -330,7 +334,7 @@ def _info(
     suites = sorted({item.case.suite for item in planned})
     return RunInfo(
         run_id=f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}",
-        build_id=request.build or project.build_id,
+        build_id=request.build_id or _build_id(request.build, project.build_id),
         agent=spec.model_dump(mode="json", exclude_defaults=True),
         agent_kind=agent.kind,
         observes=tuple(sorted(agent.observes)),
@@ -347,6 +351,13 @@ def _info(
         command=request.command,
         started=now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
     )
+
+
+def _build_id(name: str | None, version: str) -> str:
+    """A named build goes by its name; where the project knows its version too, by both."""
+    if name is None:
+        return version
+    return name if version == "dev" else f"{name}@{version}"
 
 
 def _options(request: Request) -> Mapping[str, Any]:

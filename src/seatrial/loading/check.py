@@ -7,17 +7,13 @@ from pathlib import Path
 
 from seatrial.core.project import Project
 from seatrial.errors import Diagnostic, InputError
-from seatrial.loading.cases import load_cases
+from seatrial.loading.cases import LoadedCases, load_cases
 from seatrial.loading.config import load_project
-from seatrial.loading.files import read_text
 from seatrial.loading.fixtures import FixtureFiles, fixture_for, fixture_names, load_fixture
 from seatrial.loading.located import in_file_order
-from seatrial.loading.policies import load_rules
-from seatrial.loading.yaml import read_yaml
+from seatrial.loading.policies import POLICY, load_exceptions, load_policy, load_rules
 
 __all__ = ["check"]
-
-_POLICIES = ("release_policy", "exceptions")
 
 
 def check(folder: Path) -> tuple[Diagnostic, ...]:
@@ -31,8 +27,13 @@ def check(folder: Path) -> tuple[Diagnostic, ...]:
         project = load_project(folder=folder)
     except InputError as error:
         found.extend(error.diagnostics)
-    for part in (_cases, _fixtures, _policies):
-        found.extend(part(project))
+    cases: LoadedCases | None = None
+    try:
+        cases = load_cases(project)
+    except InputError as error:
+        found.extend(error.diagnostics)
+    for part in (_cases(project, cases), _fixtures(project), _policies(project, cases)):
+        found.extend(part)
     return tuple(sorted(dict.fromkeys(found), key=in_file_order))
 
 
@@ -44,11 +45,8 @@ def _problems(read: Callable[[], object]) -> tuple[Diagnostic, ...]:
     return ()
 
 
-def _cases(project: Project) -> Iterator[Diagnostic]:
-    try:
-        loaded = load_cases(project)
-    except InputError as error:
-        yield from error.diagnostics
+def _cases(project: Project, loaded: LoadedCases | None) -> Iterator[Diagnostic]:
+    if loaded is None:
         return
     yield from loaded.warnings
     read: dict[str, FixtureFiles] = {}
@@ -62,10 +60,10 @@ def _fixtures(project: Project) -> Iterator[Diagnostic]:
         yield from _problems(lambda name=name: load_fixture(project, name))  # type: ignore[misc]
 
 
-def _policies(project: Project) -> Iterator[Diagnostic]:
+def _policies(project: Project, loaded: LoadedCases | None) -> Iterator[Diagnostic]:
+    """Where the cases cannot be read, their suites are unknown and any group of a policy may be one."""
+    suites = None if loaded is None else {*project.suites, *(case.suite for case in loaded.cases)}
     yield from _problems(lambda: load_rules(project))
-    for name in _POLICIES:
-        shown = f"policies/{name}.yaml"
-        path = Path(project.root) / shown
-        if path.is_file():
-            yield from _problems(lambda path=path, shown=shown: read_yaml(read_text(path, shown), shown))  # type: ignore[misc]
+    yield from _problems(lambda: load_exceptions(project))
+    if (Path(project.root) / POLICY).is_file():
+        yield from _problems(lambda: load_policy(project, suites=suites))

@@ -16,8 +16,10 @@ from pydantic import BaseModel
 from seatrial.core.case import Case
 from seatrial.core.fixture import FixtureSpec
 from seatrial.core.permissions import Rules
+from seatrial.core.policy import Exceptions, Policy
 from seatrial.core.project import Project
 from seatrial.errors import UsageError, did_you_mean
+from seatrial.loading.rules_of_policies import CONDITIONS, GATES
 from seatrial.loading.short_form import SHORT_KEYS
 
 __all__ = ["SCHEMAS", "schema"]
@@ -170,10 +172,27 @@ def _permissions() -> Schema:
     return {**made, "$defs": definitions}
 
 
+def _policy() -> Schema:
+    made, definitions = _written(Policy, ())
+    _also(definitions, "GateSpec", {"type": "number", "minimum": 0})
+    made["properties"]["gates"]["additionalProperties"]["propertyNames"] = {"enum": list(GATES)}
+    conditions = definitions["ReviewSpec"]["properties"]["require_human_review_when"]
+    conditions["propertyNames"] = {"enum": list(CONDITIONS)}
+    return {**made, "$defs": definitions}
+
+
+def _exceptions() -> Schema:
+    made, definitions = _written(Exceptions, ())
+    definitions["ExceptionRule"]["oneOf"] = [{"required": ["case"]}, {"required": ["gate"]}]
+    return {**made, "$defs": definitions}
+
+
 SCHEMAS: dict[str, Callable[[], Schema]] = {
     "case": _case,
+    "exceptions": _exceptions,
     "fixture": _fixture,
     "permissions": _permissions,
+    "policy": _policy,
     "project": _project,
 }
 """Name of a file format to the maker of its schema."""

@@ -32,6 +32,7 @@ _SHORT_FORMS = {
         ),
         "text",
     ),
+    "GateSpec": "a number",
     "Times": "a whole number",
 }
 """What may stand for a whole mapping, by model."""

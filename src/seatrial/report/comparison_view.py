@@ -1,4 +1,4 @@
-"""A comparison on the terminal: one line a case, the most urgent first."""
+"""A comparison on the terminal: one line a case, the most urgent first; where the broken ones part; figures side by side."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ from rich.console import Console
 from rich.text import Text
 
 from seatrial.report.screen import VERDICT_STYLES, Cell, Screen, left, times
+from seatrial.report.side_by_side_view import print_side_by_side
 from seatrial.report.summary import VERDICTS
+from seatrial.report.trace_diff import trace_diff
+from seatrial.report.trace_diff_view import print_trace_diff
 from seatrial.verdict.comparison import CaseComparison, Change, Comparison
+from seatrial.verdict.side_by_side import side_by_side
 from seatrial.verdict.sides import SideCase
 
 __all__ = ["comparison_lines", "print_comparison"]
@@ -23,14 +27,18 @@ STYLES = {
     Change.BETTER: "green",
     Change.SAME: "dim",
 }
-UNCHANGED_SHOWN = 20
-"""`same` cases shown without `-v`."""
+UNCHANGED_SHOWN = 5
+"""More `same` cases than these are only counted, without `-v`."""
+DIVERGENCES_SHOWN = 5
+"""Cases whose trajectories are shown without `-v`."""
 
 
 def print_comparison(console: Console, comparison: Comparison, *, strict: bool = False, verbosity: int = 0) -> None:
     """Show every case that changed, then the verdict. `verbosity` below 0: the verdict alone; above 0: all cases.
 
-    On a terminal long reasons are wrapped in their column; elsewhere a case is one line whatever its length.
+    On a terminal long reasons are wrapped in their column; elsewhere a case is one line whatever its length. Of every
+    case that broke or got worse (`verbosity` above 0: that changed) the trajectories stand side by side, as far as
+    traces are at hand.
     """
     screen = Screen(console)
     if verbosity >= 0:
@@ -39,6 +47,8 @@ def print_comparison(console: Console, comparison: Comparison, *, strict: bool =
         hidden = len(comparison.cases) - len(_shown(comparison, verbosity))
         if hidden:
             screen.line(Text(f"{screen.marks.more} and {times(hidden, 'case')} without a change; -v shows all", "dim"))
+        _divergences(screen, comparison, verbosity > 0)
+        print_side_by_side(screen, side_by_side(comparison))
         console.print()
     screen.unbroken(_verdict(screen, comparison, strict))
 
@@ -52,7 +62,26 @@ def _sides(screen: Screen, comparison: Comparison) -> None:
 def _shown(comparison: Comparison, verbosity: int) -> list[CaseComparison]:
     changed = [row for row in comparison.cases if row.change is not Change.SAME]
     same = [row for row in comparison.cases if row.change is Change.SAME]
-    return changed + (same if verbosity > 0 else same[:UNCHANGED_SHOWN])
+    return changed + (same if verbosity > 0 or len(same) <= UNCHANGED_SHOWN else [])
+
+
+def _divergences(screen: Screen, comparison: Comparison, everything: bool) -> None:
+    wanted = CHANGED if everything else LOST
+    rows = [row for row in comparison.cases if row.change in wanted]
+    shown = rows if everything else rows[:DIVERGENCES_SHOWN]
+    for row in shown:
+        diff = trace_diff(row)
+        if diff is not None:
+            screen.console.print()
+            screen.line(Text.assemble((f"{row.change}  ", STYLES[row.change]), screen.text(row.case_id, "bold")))
+            print_trace_diff(screen, diff, everything=everything)
+    if len(shown) < len(rows):
+        rest = times(len(rows) - len(shown), "more case")
+        screen.line(Text(f"{screen.marks.more} and {rest} that broke or got worse; -v shows all", "dim"))
+
+
+LOST = frozenset({Change.BROKE, Change.WORSE})
+CHANGED = LOST | {Change.FIXED, Change.BETTER}
 
 
 def _rows(screen: Screen, shown: list[CaseComparison]) -> None:

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from seatrial.core.decision import Decision, DecisionVerdict, GateResult, UsedException
 from seatrial.report.metric_text import difference_text, figure_of, limit_of, metric_of
-from seatrial.report.release_rows import FigureLine, SuiteLine, build_text, figure_lines, suite_lines
-from seatrial.report.screen import Cell, Screen, left, percent, right, times
+from seatrial.report.release_rows import FigureLine, SuiteLine, build_parts, figure_lines, suite_lines
+from seatrial.report.screen import Cell, Column, Screen, left, percent, right, times
 from seatrial.verdict.comparison import Comparison
 
 __all__ = ["print_decision"]
@@ -30,7 +30,6 @@ STYLES = {
     DecisionVerdict.INCOMPLETE: "yellow",
     DecisionVerdict.BLOCK: "red",
 }
-_HEAVIEST = (DecisionVerdict.BLOCK, DecisionVerdict.INCOMPLETE, DecisionVerdict.REVIEW)
 
 
 def print_decision(
@@ -62,9 +61,9 @@ def print_decision(
 
 
 def _builds(screen: Screen, decision: Decision) -> None:
-    baseline = "none" if decision.baseline is None else build_text(decision.baseline)
-    sides = [("candidate", build_text(decision.candidate)), ("baseline", baseline)]
-    screen.rows(left("", ""), [[Text(name, "dim"), build] for name, build in sides], indent=0, header=False)
+    sides = {"candidate": decision.candidate, "baseline": decision.baseline}
+    rows: list[list[Cell]] = [[Text(name, "dim"), screen.join(build_parts(build))] for name, build in sides.items()]
+    screen.rows(left("", ""), rows, indent=0, header=False)
 
 
 # --- suites and figures ----------------------------------------------------------------------------------------------
@@ -106,7 +105,22 @@ def _figures(screen: Screen, figures: Sequence[FigureLine]) -> None:
     for group, lines in groupby(figures, key=lambda line: line.group):
         for at, line in enumerate(lines):
             rows.append([Text("" if at else group, "dim"), *_figure(screen, line, compared)])
-    screen.rows([*columns, *left("counted over")], rows)
+    _rows(screen, [*columns, *left("counted over")], rows)
+
+
+def _rows(screen: Screen, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
+    """A table that leaves out its last column where the screen is too narrow for all of them."""
+    cells = [[screen.text(name) for name, _ in columns], *([_cell(screen, cell) for cell in row] for row in rows)]
+    width = sum(max(cell.cell_len for cell in column) + _GAP for column in zip(*cells, strict=True))
+    kept = len(columns) if width <= screen.console.width else len(columns) - 1
+    screen.rows(columns[:kept], [row[:kept] for row in rows])
+
+
+_GAP = 2
+
+
+def _cell(screen: Screen, cell: Cell) -> Text:
+    return screen.text(cell) if isinstance(cell, str) else cell
 
 
 def _figure(screen: Screen, line: FigureLine, compared: bool) -> list[Cell]:
@@ -131,7 +145,7 @@ def _gates(screen: Screen, decision: Decision) -> None:
     for group, gates in groupby(decision.gates, key=_group):
         rows.append([screen.text(group, "dim"), "", "", "", ""])
         rows += [_gate(screen, gate) for gate in gates]
-    screen.rows(columns, rows)
+    _rows(screen, columns, rows)
 
 
 def _group(gate: GateResult) -> str:
@@ -139,7 +153,7 @@ def _group(gate: GateResult) -> str:
 
 
 def _gate(screen: Screen, gate: GateResult) -> list[Cell]:
-    quiet = "" if gate.applies and not gate.excepted else "dim"
+    quiet = "" if gate.decides else "dim"
     figure = figure_of(gate) or screen.marks.dash
     return [
         screen.text(f"  {metric_of(gate)}", quiet),
@@ -167,7 +181,7 @@ def _against(screen: Screen, gates: Sequence[GateResult], everything: bool) -> N
     if not told:
         return
     screen.title("Why")
-    for gate in sorted(told, key=lambda gate: (gate.excepted, _HEAVIEST.index(gate.verdict))):
+    for gate in sorted(told, key=lambda gate: (gate.excepted, -gate.verdict.weight)):
         word = screen.text(gate.name, "dim" if gate.excepted else STYLES[gate.verdict])
         screen.line(Text.assemble(word, "  ", screen.text(gate.reason)), indent=2)
         if gate.cases:
@@ -187,10 +201,12 @@ def _exceptions(screen: Screen, exceptions: Sequence[UsedException]) -> None:
     if not exceptions:
         return
     screen.title("Exceptions")
+    rows: list[list[Cell]] = []
     for one in exceptions:
         state = Text("used", "yellow") if one.used else Text("not used", "bold yellow")
         parts = [one.target, one.reason, f"by {one.approver}", f"until {one.expires}", one.note]
-        screen.line(Text.assemble(state, "  ", screen.join(parts)), indent=2)
+        rows.append([state, screen.join(parts)])
+    screen.rows(left("", ""), rows, header=False)
 
 
 def _changes(screen: Screen, decision: Decision, everything: bool) -> None:
@@ -214,7 +230,7 @@ def _changes(screen: Screen, decision: Decision, everything: bool) -> None:
 
 
 def _verdict(screen: Screen, decision: Decision) -> Text:
-    word = Text(decision.verdict.upper(), style=f"bold {STYLES[decision.verdict]}")
+    word = Text(decision.verdict.upper(), style=f"bold reverse {STYLES[decision.verdict]}")
     reasons = list(decision.reasons[:REASONS_SHOWN]) or _counts(decision)
     rest = len(decision.reasons) - len(decision.reasons[:REASONS_SHOWN])
     if rest:
@@ -224,6 +240,6 @@ def _verdict(screen: Screen, decision: Decision) -> Text:
 
 def _counts(decision: Decision) -> list[str]:
     """Gates that hold, where no reason was given."""
-    applying = [gate for gate in decision.gates if gate.applies and not gate.excepted]
+    applying = [gate for gate in decision.gates if gate.decides]
     holding = sum(gate.verdict is DecisionVerdict.PASS for gate in applying)
     return [f"{holding} of {times(len(applying), 'gate')} hold"]

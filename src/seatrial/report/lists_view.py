@@ -9,10 +9,11 @@ from rich.console import Console
 from rich.text import Text
 
 from seatrial.core.case import Case
+from seatrial.core.metric import Metric
 from seatrial.report.literal import inline
 from seatrial.report.screen import Cell, Screen, left, right, times
 
-__all__ = ["print_cases", "print_runs", "print_settings"]
+__all__ = ["print_cases", "print_metrics", "print_runs", "print_settings"]
 
 
 def print_cases(console: Console, cases: Sequence[Case]) -> None:
@@ -44,3 +45,10 @@ def print_settings(console: Console, settings: Sequence[tuple[str, Any, str]]) -
     screen = Screen(console)
     rows: list[list[Cell]] = [[key, inline(value), screen.text(origin, "dim")] for key, value, origin in settings]
     screen.rows(left("setting", "value", "from"), rows, indent=0)
+
+
+def print_metrics(console: Console, metrics: Sequence[Metric]) -> None:
+    """A table of metrics: name, the group that usually states it, definition."""
+    screen = Screen(console)
+    rows: list[list[Cell]] = [[metric.name, metric.group, metric.definition] for metric in metrics]
+    screen.rows(left("metric", "group", "definition"), rows, indent=0)

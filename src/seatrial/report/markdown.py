@@ -18,7 +18,7 @@ from seatrial.core.encoding import shortened
 from seatrial.report.literal import lines
 from seatrial.report.metric_text import difference_text, figure_of, limit_of
 from seatrial.report.reasons import case_reasons, trial_list, verdict_word
-from seatrial.report.release_rows import FigureLine, SuiteLine, build_text, figure_lines, suite_lines
+from seatrial.report.release_rows import FigureLine, SuiteLine, build_parts, figure_lines, suite_lines
 from seatrial.report.screen import percent, times
 from seatrial.verdict.comparison import Comparison
 
@@ -51,11 +51,10 @@ def markdown_text(
     With a decision the verdict is the gate's, with its reasons, gates and exceptions; with the comparison that it rests
     on, suites and figures stand beside the baseline's.
     """
-    text = [*_head(summary, decision)]
+    text = [*_head(summary, decision), *_suites(suite_lines(summary, comparison))]
     if decision is not None:
         text += [*_gates(decision.gates), *_exceptions(decision), *_changes(decision)]
-    text += [*_failures(summary), *_suites(suite_lines(summary, comparison))]
-    text += [*_figures(figure_lines(summary, comparison)), *_problems(summary)]
+    text += [*_failures(summary), *_figures(figure_lines(summary, comparison)), *_problems(summary)]
     return _fitting(text, limit)
 
 
@@ -109,16 +108,19 @@ def _head(summary: Row, decision: Decision | None) -> Iterable[str]:
     if decision is None:
         yield f"Build {code(summary['times']['build_id'])}, run {code(summary['times']['run_id'])}: {_counts(summary)}"
     else:
-        yield f"Candidate {code(build_text(decision.candidate))}: {_counts(summary)}"
+        yield f"Candidate {_build(decision.candidate)}: {_counts(summary)}"
         yield ""
-        baseline = "none" if decision.baseline is None else code(build_text(decision.baseline))
-        yield f"Baseline {baseline}"
+        yield f"Baseline {_build(decision.baseline)}"
     yield ""
     reasons = decision.reasons if decision is not None else ()
     for reason in reasons:
         yield f"- {code(reason)}"
     if reasons:
         yield ""
+
+
+def _build(build: Row | None) -> str:
+    return ", ".join(code(part) for part in build_parts(build))
 
 
 def _counts(summary: Row) -> str:
@@ -274,7 +276,7 @@ _CUT = "_{count:,} more lines are left out: the report is limited to {limit:,} b
 
 def _fitting(text: Sequence[str], limit: int) -> str:
     """The lines that fit; whole ones only, so that no span or table is cut open."""
-    whole = "\n".join(text) + "\n"
+    whole = "\n".join(text).rstrip("\n") + "\n"
     if len(whole.encode()) <= limit:
         return whole
     room = limit - len(_CUT.format(count=len(text), limit=limit).encode()) - 1

@@ -33,7 +33,8 @@ def _points(value: float, digits: int = 1) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if isclose(value, round(value), abs_tol=1e-9) else f"{value:,.2f}"
+    whole = abs(value) >= 100 or isclose(value, round(value), abs_tol=1e-9)
+    return f"{value:,.0f}" if whole else f"{value:,.2f}"
 
 
 def difference_text(unit: Unit, difference: float) -> str:

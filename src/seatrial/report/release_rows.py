@@ -18,7 +18,7 @@ from seatrial.verdict.comparison import Comparison
 from seatrial.verdict.side_by_side import Measure, SuitePair, side_by_side
 from seatrial.verdict.sides import SideCase
 
-__all__ = ["FigureLine", "SuiteLine", "build_text", "figure_lines", "suite_lines"]
+__all__ = ["FigureLine", "SuiteLine", "build_parts", "figure_lines", "suite_lines"]
 
 Row = Mapping[str, Any]
 
@@ -227,14 +227,16 @@ def _tallied(cases: Iterable[SideCase], name: str) -> tuple[float, float]:
 # --- builds ----------------------------------------------------------------------------------------------------------
 
 
-def build_text(build: Row) -> str:
-    """A decision's candidate or baseline in a line: the build first, then whatever else is known of it."""
-    named = str(build.get("build_id") or build.get("label") or "unnamed")
-    rest = [f"{key.replace('_', ' ')} {_plain(value)}" for key, value in build.items() if key not in _LEFT and value]
-    return "  ".join([named, *rest])
+def build_parts(build: Row | None) -> list[str]:
+    """What is known of a decision's candidate or baseline, the build's id first; `["none"]` without one."""
+    if build is None:
+        return ["none"]
+    named = str(build.get("build_id") or "unnamed")
+    return [named, *(f"{key.replace('_', ' ')} {_plain(value)}" for key, value in build.items() if _told(key, value))]
 
 
-_LEFT = ("build_id", "label", "agent")
+def _told(key: str, value: Any) -> bool:
+    return key != "build_id" and value not in (None, "") and not isinstance(value, Mapping)
 
 
 def _plain(value: Any) -> str:

@@ -133,7 +133,8 @@ class Screen:
 
     def join(self, parts: Iterable[Cell], separator: str | None = None) -> Text:
         """Parts that are not empty, with a dot between them; a `str` part is data."""
-        between = Text(f" {self.marks.dot} " if separator is None else separator, style="dim")
+        between = Text(f" {self.marks.dot} " if separator is None else separator)
+        between.stylize("dim")  # a style of its own would be that of the whole
         texts = [self.text(part) if isinstance(part, str) else part for part in parts]
         return between.join(text for text in texts if text)
 

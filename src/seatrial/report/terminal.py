@@ -6,9 +6,11 @@ not interpreted, and control, bidirectional and invisible characters are escaped
 
 from __future__ import annotations
 
+from seatrial.report.baseline_view import print_baseline
 from seatrial.report.comparison_view import print_comparison
+from seatrial.report.decision_view import print_decision
 from seatrial.report.diagnostics_view import print_diagnostics
-from seatrial.report.lists_view import print_cases, print_runs, print_settings
+from seatrial.report.lists_view import print_cases, print_metrics, print_runs, print_settings
 from seatrial.report.progress import Progress
 from seatrial.report.screen import console
 from seatrial.report.summary_view import print_summary
@@ -17,9 +19,12 @@ from seatrial.report.trace_view import print_trace
 __all__ = [
     "Progress",
     "console",
+    "print_baseline",
     "print_cases",
     "print_comparison",
+    "print_decision",
     "print_diagnostics",
+    "print_metrics",
     "print_runs",
     "print_settings",
     "print_summary",

@@ -152,8 +152,10 @@ def _masked(data: dict[str, Any], masks: Masks, structure: tuple[str, ...]) -> d
     return masked
 
 
-def _case_json(case: Case) -> Any:
-    return case.model_dump(mode="json", by_alias=True, exclude_unset=True)
+def _case_json(case: Case) -> dict[str, Any]:
+    """The case as it was written, and where."""
+    place = {"path": case.path, "line": case.line} if case.path else {}
+    return case.model_dump(mode="json", by_alias=True, exclude_unset=True) | place
 
 
 def _trace_json(trace: Trace) -> dict[str, Any]:

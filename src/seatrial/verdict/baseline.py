@@ -5,8 +5,8 @@ One line a case, in the order of their ids: passes, valid trials, digest, tallie
 stands out is what is unusual: `trials` is left out where all were valid, `required` where every trial had to pass,
 `verdict` where the case passed. Everything comes from records and traces as they were written, that is masked.
 
-A file of up to 10,000 cases stays under 5 MB: the more cases, the less is kept of each trajectory (`detail`); what is
-compared with it is cut alike.
+A file of up to 10,000 cases stays under 5 MB. Where it would not, less is kept of each trajectory (`detail`; what is
+compared with it is cut alike), and the names of tallies, sums and tools are abbreviated, which `short` explains.
 """
 
 from __future__ import annotations
@@ -235,8 +235,8 @@ def _case(result: CaseResult, trace_of: TraceOf) -> BaselineCase:
 
 
 def _rounded(number: float) -> float:
-    """Nine digits: more says nothing and makes the file hard to read."""
-    return float(f"{number:.9g}")
+    """Six digits where it is not whole: more says nothing and makes the file hard to read."""
+    return number if float(number).is_integer() else float(f"{number:.6g}")
 
 
 def digests_of(info: RunInfo) -> dict[str, str]:
@@ -247,7 +247,7 @@ def digests_of(info: RunInfo) -> dict[str, str]:
 def _fitted(baseline: Baseline) -> Baseline:
     """The baseline with as much of its trajectories as the file has room for."""
     room = max(LARGEST, _BYTES_A_CASE * len(baseline.cases))
-    for detail in (Detail.FULL, Detail.SHORT, Detail.NAMES):
+    for detail in (Detail.FULL, Detail.SHORT, Detail.CALLS, Detail.NAMES):
         cut = _cut(baseline, detail)
         if len(baseline_text(cut).encode("utf-8")) <= room:
             return cut
@@ -269,13 +269,51 @@ def _kept(trajectory: Trajectory | None, detail: Detail) -> Trajectory | None:
 def baseline_text(baseline: Baseline) -> str:
     """The text of its file: the same for equal baselines, one line a case."""
     head = baseline.model_dump(mode="json", exclude={"cases"})
+    short = {} if baseline.detail is Detail.FULL else _abbreviations(baseline.cases)
+    if short:
+        head["short"] = {letters: name for name, letters in short.items()}
     lines = [f"  {dumps(name)}: {dumps(value)}" for name, value in head.items()]
-    cases = ",\n".join(f"    {_line(case)}" for case in sorted(baseline.cases, key=lambda case: case.id))
+    cases = ",\n".join(f"    {_line(case, short)}" for case in sorted(baseline.cases, key=lambda case: case.id))
     lines.append(f'  "cases": [\n{cases}\n  ]' if cases else '  "cases": []')
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def _line(case: BaselineCase) -> str:
+_NAMED = ("tallies", "sums", "tools")
+"""Keys of a case whose own keys are abbreviated in large files."""
+
+
+def _abbreviations(cases: Sequence[BaselineCase]) -> dict[str, str]:
+    """Initials by name: `required_tool_recall/pay` is `rtr/p`, and the next one with these initials `rtr/p2`."""
+    names = {name for case in cases for key in _NAMED for name in getattr(case, key)}
+    taken: Counter[str] = Counter()
+    short: dict[str, str] = {}
+    for name in sorted(names):
+        initials = "/".join("".join(word[0] for word in part.split("_") if word) for part in name.split("/"))
+        taken[initials] += 1
+        short[name] = initials if taken[initials] == 1 else f"{initials}{taken[initials]}"
+    return short if len(set(short.values())) == len(short) else {}
+
+
+def _written_out(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The content of a file with its abbreviations resolved; what has another shape is left as it is."""
+    short, cases = data.get("short"), data.get("cases")
+    rest = {key: value for key, value in data.items() if key != "short"}
+    if not isinstance(short, Mapping) or not isinstance(cases, list):
+        return rest
+    return rest | {"cases": [_case_written_out(case, short) for case in cases]}
+
+
+def _case_written_out(case: Any, short: Mapping[str, Any]) -> Any:
+    if not isinstance(case, Mapping):
+        return case
+    named = {key: case[key] for key in _NAMED if isinstance(case.get(key), Mapping)}
+    return {
+        **case,
+        **{key: {str(short.get(name, name)): held for name, held in value.items()} for key, value in named.items()},
+    }
+
+
+def _line(case: BaselineCase, short: Mapping[str, str]) -> str:
     data = case.model_dump(mode="json", exclude_defaults=True)
     if case.required == case.trials:
         del data["required"]
@@ -284,6 +322,9 @@ def _line(case: BaselineCase) -> str:
     for name in ("tallies", "sums"):
         if name in data:
             data[name] = {key: [_shortest(number) for number in pair] for key, pair in data[name].items()}
+    for name in _NAMED if short else ():
+        if name in data:
+            data[name] = {short[key]: value for key, value in data[name].items()}
     return dumps(data)
 
 
@@ -301,6 +342,7 @@ def parse_baseline(data: Any, origin: str) -> Baseline:
     version = data.get("version") if isinstance(data, Mapping) else None
     if version != VERSION:
         raise UsageError(f"{origin}: is no approved baseline of version {VERSION} (its version is {version!r})")
+    data = _written_out(data)
     try:
         return Baseline.model_validate(data)
     except ValidationError as error:

@@ -46,7 +46,7 @@ from seatrial.verdict.metrics import CaseResult, CaseVerdict
 
 __all__ = ["decide"]
 
-BLOCK, INCOMPLETE, PASS = DecisionVerdict.BLOCK, DecisionVerdict.INCOMPLETE, DecisionVerdict.PASS
+INCOMPLETE, PASS = DecisionVerdict.INCOMPLETE, DecisionVerdict.PASS
 _PAIRED = frozenset(Change) - {Change.NEW, Change.EDITED, Change.REMOVED}
 
 
@@ -92,6 +92,12 @@ def decide(  # noqa: PLR0913  one input each, all of them named in the decision
     )
 
 
+def _nobody(gate: Gate) -> Figure:
+    suite = "" if gate.suite is None else f" of suite {gate.suite!r}"
+    risk = "" if gate.spec.risk is None else f" of risk {gate.spec.risk}"
+    return Figure.none(f"there is no gating case{suite}{risk}", absent=True)
+
+
 def _rows(comparison: Comparison | None) -> tuple[CaseComparison, ...]:
     return () if comparison is None else comparison.cases
 
@@ -133,7 +139,8 @@ class _Candidate:
 
     def result_of(self, gate: Gate) -> GateResult:
         """What one gate says."""
-        figure = figure_of(gate.metric.name, self._evidence(gate))
+        evidence = self._evidence(gate)
+        figure = figure_of(gate.metric.name, evidence) if evidence.results else _nobody(gate)
         idle = self._idle(gate, figure)
         judgement = Judgement(PASS, idle, applies=False) if idle else judged(gate, figure)
         return GateResult(
@@ -227,7 +234,7 @@ class _Candidate:
         yield from self.baseline_problems
         missing = [case_id for case_id in self.removed if case_id in self._decided and not self._excepted(case_id)]
         if missing:
-            yield f"cases of the baseline are missing from the candidate: {listed(missing)}"
+            yield f"cases of the baseline were not run or no longer gate: {listed(missing)}"
         if self.comparison is not None and not any(not self._excepted(row.case_id) for row in self._pairs):
             yield "no case is in common with the baseline"
 

@@ -71,9 +71,7 @@ def _held(gate: Gate, figure: Figure) -> Judgement:
     if gate.spec.evidence != "proven":
         return Judgement(DecisionVerdict.PASS)
     if figure.bounds is None:
-        reason = (
-            "the limit holds as observed; to prove it takes an interval of the drop, which this version does not have"
-        )
+        reason = "it holds as observed; to prove that takes an interval of the drop, which this version does not have"
         return Judgement(DecisionVerdict.INCOMPLETE, reason)
     if not _violates(gate, figure.bounds[0]):
         return Judgement(DecisionVerdict.PASS)

@@ -81,8 +81,6 @@ def _counted(found: list[tuple[TrialRecord, float]], missing: str) -> Figure:
 
 def candidate_failure_count(evidence: Evidence) -> Figure:
     """Failed cases; an undecided one may yet fail."""
-    if not evidence.results:
-        return Figure.none("no case was selected")
     verdicts = Counter(result.verdict for result in evidence.results)
     failed = tuple(result.case_id for result in evidence.results if result.verdict is CaseVerdict.FAILED)
     undecided = len(evidence.results) - len(failed) - verdicts[CaseVerdict.PASSED]

@@ -39,7 +39,7 @@ def pass_rate(evidence: Evidence) -> Figure:
     """Trial pass rate with Wilson's interval and one-sided bounds on N = n^2 / sum(1/k_i)."""
     found = mean_pass_rate(evidence.results)
     if found is None:
-        return Figure.none("no case has a valid trial" if evidence.results else "no case was selected")
+        return Figure.none("no case has a valid trial")
     trials = effective_trials([result.valid for result in evidence.results if result.valid])
     bounds = wilson(min(found.rate, 1.0) * trials, trials, ONE_SIDED_95)
     return Figure(
@@ -96,15 +96,10 @@ def graded_rate(tally: str, graders: tuple[str, ...], noun: str, *, good: bool =
         if found is not None:
             return found
         asked = any(graded_by(record, *graders) for record in evidence.records)
-        return Figure.none(missing or _nothing(noun, evidence, asked=asked), absent=not asked)
+        nothing = f"no valid trial has {_a(noun)}" if asked else f"no case has {_a(noun)}"
+        return Figure.none(missing or nothing, absent=not asked)
 
     return compute
-
-
-def _nothing(noun: str, evidence: Evidence, *, asked: bool) -> str:
-    if not evidence.results:
-        return "no case was selected"
-    return f"no valid trial counts: 0 of 0 {noun}s" if asked else f"no case has {_a(noun)}"
 
 
 def _a(noun: str) -> str:
@@ -154,9 +149,7 @@ def critical(compute: Callable[[Evidence], Figure]) -> Callable[[Evidence], Figu
 
     def narrowed(evidence: Evidence) -> Figure:
         narrow = evidence.of_risk("critical")
-        if evidence.results and not narrow.results:
-            return Figure.none("no case of risk critical was selected", absent=True)
-        return compute(narrow)
+        return compute(narrow) if narrow.results else Figure.none("no case is of risk critical", absent=True)
 
     return narrowed
 

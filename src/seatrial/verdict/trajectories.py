@@ -31,7 +31,10 @@ _KINDS: tuple[Kind, ...] = ("call", "handoff", "approval")
 
 
 class Step(Frozen):
-    """One thing an agent did. In JSON its kind is the key of its name: `{"call": "pay", "arguments": {"sum": 5}}`."""
+    """One thing an agent did. In JSON its kind is the key of its name: `{"call": "pay", "arguments": {"sum": 5}}`.
+
+    A call about which nothing else is known is its name alone.
+    """
 
     kind: Kind
     name: str
@@ -49,16 +52,20 @@ class Step(Frozen):
     @model_validator(mode="before")
     @classmethod
     def _named_by_kind(cls, data: object) -> object:
+        if isinstance(data, str):
+            return {"kind": "call", "name": data}
         kind = next((kind for kind in _KINDS if isinstance(data, Mapping) and kind in data), None)
         if kind is None or not isinstance(data, Mapping):
             return data
         return {"kind": kind, "name": data[kind], **{key: value for key, value in data.items() if key != kind}}
 
     @model_serializer
-    def _by_kind(self) -> dict[str, Any]:
-        rest = {"source": self.source, "arguments": self.arguments, "state": self.state or None}
+    def _by_kind(self) -> dict[str, Any] | str:
+        rest: dict[str, Any] = {"source": self.source, "arguments": self.arguments, "state": self.state or None}
         known = {name: value for name, value in rest.items() if value is not None}
-        return {self.kind: self.name, **known, **({"turn": self.turn} if self.turn > 1 else {})}
+        if self.turn > 1:
+            known["turn"] = self.turn
+        return {self.kind: self.name, **known} if known or self.kind != "call" else self.name
 
 
 class Detail(StrEnum):
@@ -67,6 +74,8 @@ class Detail(StrEnum):
     WHOLE = "whole"
     FULL = "full"
     SHORT = "short"
+    CALLS = "calls"
+    """Short, without reasons."""
     NAMES = "names"
     NOTHING = "nothing"
 
@@ -81,7 +90,8 @@ class _Kept(NamedTuple):
 
 _LIMITS = {
     Detail.FULL: _Kept(steps=40, text=160, reasons=240),
-    Detail.SHORT: _Kept(steps=12, text=24, reasons=60),
+    Detail.SHORT: _Kept(steps=12, text=40, reasons=60),
+    Detail.CALLS: _Kept(steps=12, text=24, reasons=0),
     Detail.NAMES: _Kept(steps=8, text=0, reasons=0),
     Detail.NOTHING: _Kept(steps=0, text=0, reasons=0),
 }

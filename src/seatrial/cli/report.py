@@ -1,0 +1,81 @@
+"""`seatrial report`: a stored run as files for other programs."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import click
+
+from seatrial.cli.output import json_option, print_json, project_option
+from seatrial.core.decision import Decision
+from seatrial.errors import UsageError
+from seatrial.harness.gating import Candidate, project_or_none
+from seatrial.harness.runs import find_run
+from seatrial.report.files import check_writable
+from seatrial.store.atomic import write_text
+
+__all__ = ["report"]
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command()
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
+@click.option("--junit", type=FILE, metavar="F", help="JUnit XML.")
+@click.option("--markdown", type=FILE, metavar="F", help="Markdown, as for a GitHub step summary.")
+@click.option("--annotations", is_flag=True, help="Print GitHub annotations of the cases that did not pass.")
+@click.option("--decision", type=FILE, metavar="F", help="A decision to show (default: the one in the run folder).")
+@project_option
+@json_option
+def report(
+    runs: tuple[str, ...],
+    junit: Path | None,
+    markdown: Path | None,
+    annotations: bool,
+    decision: Path | None,
+    project: Path | None,
+    as_json: bool,
+) -> None:
+    """Write reports of stored runs (folders, ids or `latest`; several of one build are pooled)."""
+    if junit is None and markdown is None and not annotations:
+        raise UsageError("name what to write: --junit F, --markdown F or --annotations")
+    found = project_or_none(project)
+    root = Path.cwd() if found is None else Path(found.root)
+    candidate = Candidate([find_run(name, root) for name in runs])
+    summary = candidate.summary()
+    for path in (junit, markdown):
+        if path is not None:
+            check_writable(path)
+    if junit is not None:
+        from seatrial.report.junit import junit_text
+
+        write_text(junit, junit_text(summary, run=runs[0]))
+    if markdown is not None:
+        from seatrial.report.markdown import markdown_text
+
+        write_text(markdown, markdown_text(summary, decision=_decision(decision, candidate)))
+    if as_json:
+        print_json({"junit": junit and str(junit), "markdown": markdown and str(markdown)})
+    elif annotations:
+        from seatrial.report.annotations import annotation_lines
+
+        lines = annotation_lines(summary, cases=candidate.cases, folder=_below_here(root))
+        click.echo("\n".join(lines), nl=bool(lines))
+
+
+def _below_here(root: Path) -> str:
+    """The project's folder as seen from the working folder, which in CI is the repository's."""
+    relative = os.path.relpath(root, Path.cwd())
+    return "" if relative.startswith("..") or relative == "." else relative
+
+
+def _decision(named: Path | None, candidate: Candidate) -> Decision | None:
+    path = named or candidate.folders[0] / "release-decision.json"
+    if named is None and not path.is_file():
+        return None
+    try:
+        return Decision.model_validate(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: cannot be read as a decision: {' '.join(str(error).split())[:200]}") from error
