@@ -1,4 +1,4 @@
-"""The main job on the example: a good build passes, a faulty one is caught, and the trace says why.
+"""The main job on the example: approve a good build, catch a faulty one, see why, and block its release.
 
 Run it with `make demo`. It works offline: the agent's model is scripted, everything else is real.
 """
@@ -6,6 +6,7 @@ Run it with `make demo`. It works offline: the agent's model is scripted, everyt
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -19,7 +20,15 @@ FAULTY = "over_limit"
 def seatrial(*arguments: str) -> int:
     """Run one command as a user would, showing it; gives its exit code."""
     print(f"\n$ seatrial {shlex.join(arguments)}", flush=True)
-    return subprocess.run([sys.executable, "-m", "seatrial", *arguments], check=False).returncode
+    code = subprocess.run([sys.executable, "-m", "seatrial", *arguments], check=False).returncode
+    print(f"(exit {code})", flush=True)
+    return code
+
+
+def expect(code: int, expected: int, what: str) -> None:
+    """End the demo when something did not come out as it should."""
+    if code != expected:
+        sys.exit(f"\ndemo: {what}, but the exit code was {code} instead of {expected}")
 
 
 def worst_failure(run: Path) -> str:
@@ -30,26 +39,35 @@ def worst_failure(run: Path) -> str:
     return f"{worst['id']}#1"
 
 
-def main() -> int:
+def main() -> None:
+    here = os.path.relpath(PROJECT)
     with tempfile.TemporaryDirectory(prefix="seatrial-demo-") as folder:
-        good, faulty = Path(folder, "good"), Path(folder, "faulty")
-        project = ("--project", str(PROJECT.relative_to(Path.cwd()) if PROJECT.is_relative_to(Path.cwd()) else PROJECT))
-        print("1. The good build of the refund agent, every case in a freshly reset environment.")
-        if seatrial("run", *project, "--build", "good", "--output", str(good)) != 0:
-            print("\ndemo: the good build did not pass, which it should", file=sys.stderr)
-            return 1
-        print(f"\n2. A build with one realistic fault ({FAULTY}), on the same cases.")
-        if seatrial("run", *project, "--build", FAULTY, "--output", str(faulty)) != 1:
-            print("\ndemo: the faulty build was not caught, which it should be", file=sys.stderr)
-            return 1
-        failed = worst_failure(faulty)
-        print(f"\n3. Why {failed} failed: its trace.")
-        seatrial("show", str(faulty), failed, *project)
-        print("\n4. Case by case against the good build.")
-        seatrial("compare", str(good), str(faulty))
-    print(f"\nDemo finished as it should: the good build passed every case, the fault in `{FAULTY}` was caught.")
-    return 0
+        good, faulty, baseline = (str(Path(folder, name)) for name in ("good", "faulty", "approved.json"))
+        project = ("--project", here)
+        policy = ("--policy", f"{here}/policies/release_policy.yaml")
+
+        print("1. The good build of the refund agent: every case, each in a freshly reset environment.")
+        expect(seatrial("run", *project, "--build", "good", "--output", good), 0, "the good build should pass")
+
+        print("\n2. A person approves it as the baseline; its figures are measured anew.")
+        by = ("--by", "Ada", "--reason", "first release", "--trials", "2", "--output", baseline)
+        expect(seatrial("approve", good, *project, *by), 0, "the good build should be approved")
+
+        print(f"\n3. A candidate with one realistic fault ({FAULTY}): may it be released?")
+        against = (*policy, "--baseline", baseline)
+        code = seatrial("run", *project, "--build", FAULTY, "--output", faulty, *against)
+        expect(code, 1, "the faulty build should be blocked")
+
+        failed = worst_failure(Path(faulty))
+        print(f"\n4. What happened in {failed}: its trace.")
+        expect(seatrial("show", faulty, failed, *project), 0, "the trace should be shown")
+
+        print("\n5. Case by case, and where the broken cases left the good build's path.")
+        seatrial("compare", good, faulty)
+    print(
+        f"\nThe demo came out as it should: the good build was approved, `{FAULTY}` was caught and its release blocked."
+    )
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -269,8 +269,9 @@ def _problems(folder: Path, block: Block) -> Sequence[Diagnostic | str]:
         raise block.error(f"there is no kind {kind!r} to check; known: {', '.join((*_PLACES, 'expected'))}")
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         project = Path(scratch, "project")
-        shutil.copytree(folder, project, ignore=shutil.ignore_patterns("runs", "cases"))
-        (project / "cases").mkdir()
+        alone = ("runs", "cases") if kind == "case" else ("runs",)
+        shutil.copytree(folder, project, ignore=shutil.ignore_patterns(*alone))
+        (project / "cases").mkdir(exist_ok=True)
         if not (project / "seatrial.yaml").exists():
             _write(project / "seatrial.yaml", "version: 1\n")
         _write(project / _PLACES[kind], text)

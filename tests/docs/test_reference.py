@@ -18,6 +18,8 @@ from seatrial.core import matching
 from seatrial.core.case import Risk
 from seatrial.core.fixture import FaultSpec
 from seatrial.core.language import LANGUAGES
+from seatrial.core.metric import COMMON_GROUPS, METRICS
+from seatrial.core.policy import GateSpec
 from seatrial.core.trace import CallState, StopReason
 from seatrial.core.trial import InvalidReason
 from seatrial.errors import ExitCode
@@ -57,10 +59,14 @@ def command(name: str) -> click.Command:
     return found
 
 
-def options(name: str) -> Iterator[str]:
-    for parameter in command(name).params:
+def options(of: click.Command) -> Iterator[str]:
+    """Options of a command, its own commands' too."""
+    for parameter in of.params:
         if isinstance(parameter, click.Option):
             yield from parameter.opts
+    if isinstance(of, click.Group):
+        for part in of.commands.values():
+            yield from options(part)
 
 
 def keys(part: Any) -> Iterator[str]:
@@ -80,6 +86,10 @@ def keys(part: Any) -> Iterator[str]:
 # --- commands -------------------------------------------------------------------------------------------------------
 
 
+PAGES = {"compare": "compare", **dict.fromkeys(("approve", "baseline", "gate", "metrics", "report"), "releasing")}
+"""The page that documents a command's options, where it is not `running`."""
+
+
 def test_every_command_is_documented() -> None:
     named = set(re.findall(r"`seatrial (\w+)", text_of("docs/running.md")))
     assert sorted(set(COMMANDS) - named) == []
@@ -88,13 +98,13 @@ def test_every_command_is_documented() -> None:
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_option_of_a_command_is_documented(name: str) -> None:
-    page = "docs/compare.md" if name == "compare" else "docs/running.md"
-    words = re.findall(r"(?<![\w-])--?[a-z][\w-]*", text_of(page))
-    assert sorted(set(options(name)) - set(words)) == []
+    words = re.findall(r"(?<![\w-])--?[a-z][\w-]*", text_of(f"docs/{PAGES.get(name, 'running')}.md"))
+    everywhere = {"--project", "--json", "--verbose", "-v", "--quiet", "-q"} if name in PAGES else set()
+    assert sorted(set(options(command(name))) - set(words) - everywhere) == []
 
 
 def test_every_option_that_pages_name_exists() -> None:
-    known = {option for name in COMMANDS for option in options(name)} | {"-h", "--help", "--version"}
+    known = {option for name in COMMANDS for option in options(command(name))} | {"-h", "--help", "--version"}
     for page in pages():
         lines = re.findall(r"^\$ seatrial .*|`seatrial [^`]*`|`--[a-z-]+[^`]*`", page.read_text("utf-8"), re.MULTILINE)
         named = {option for line in lines for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", line)}
@@ -153,6 +163,13 @@ def test_the_published_lists_are_the_lists_that_are_used() -> None:
     assert tuple(re.findall(r"`([^`]+)`", " ".join(admissions.split()))) == ADMISSIONS
     assert tuple(re.findall(r"`([^`]+)`", " ".join(requests.split()))) == REQUESTS
     assert tuple(re.findall(r"`([^`]+)`", languages.partition("tells apart")[2])) == LANGUAGES
+
+
+def test_every_metric_is_documented_with_its_definition() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (\w+) \| (.+) \|$", text_of("docs/releasing.md"), re.MULTILINE)
+    assert rows == [(metric.name, metric.group, metric.definition) for metric in METRICS.values()]
+    assert missing(COMMON_GROUPS, "docs/releasing.md") == []
+    assert missing(GateSpec.model_fields, "docs/releasing.md") == []
 
 
 def test_words_of_verdicts_are_documented() -> None:

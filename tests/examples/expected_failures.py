@@ -52,6 +52,7 @@ EXPECTED_FAILURES: dict[str, set[Row]] = {
         ("refund_timeout_after_effect", "outcome", None),
     },
     "slow_and_costly": {
+        ("refund_requires_supervisor_001", "max_estimated_cost_usd", "model_call"),
         ("smoke_small_refund", "step_efficiency", "model_call"),
         ("smoke_small_refund", "max_estimated_cost_usd", "model_call"),
     },

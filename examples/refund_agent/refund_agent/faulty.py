@@ -83,5 +83,5 @@ def double_refund(environment: Any) -> Any:
 def slow_and_costly(environment: Any) -> Any:
     """Looks everything up three times, and carries a long style guide through every call."""
     careful = "look the order up three times"
-    guide = "Style guide: " + "write in short, friendly sentences and greet the customer by name. " * 300
+    guide = "Style guide: " + "write in short, friendly sentences and greet the customer by name. " * 1_200
     return _open(Design(_reworded("look the order up and", careful + " and") + guide), environment)

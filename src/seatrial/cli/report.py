@@ -10,11 +10,14 @@ import click
 
 from seatrial.cli.output import json_option, print_json, project_option
 from seatrial.core.decision import Decision
+from seatrial.core.project import Project
 from seatrial.errors import UsageError
 from seatrial.harness.gating import Candidate, project_or_none
 from seatrial.harness.runs import find_run
 from seatrial.report.files import check_writable
 from seatrial.store.atomic import write_text
+from seatrial.verdict.baseline import read_baseline
+from seatrial.verdict.comparison import Comparison
 
 __all__ = ["report"]
 
@@ -27,6 +30,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--markdown", type=FILE, metavar="F", help="Markdown, as for a GitHub step summary.")
 @click.option("--annotations", is_flag=True, help="Print GitHub annotations of the cases that did not pass.")
 @click.option("--decision", type=FILE, metavar="F", help="A decision to show (default: the one in the run folder).")
+@click.option("--baseline", "baseline_file", type=FILE, metavar="F", help="Default: baselines/approved.json.")
 @project_option
 @json_option
 def report(
@@ -35,6 +39,7 @@ def report(
     markdown: Path | None,
     annotations: bool,
     decision: Path | None,
+    baseline_file: Path | None,
     project: Path | None,
     as_json: bool,
 ) -> None:
@@ -55,7 +60,8 @@ def report(
     if markdown is not None:
         from seatrial.report.markdown import markdown_text
 
-        write_text(markdown, markdown_text(summary, decision=_decision(decision, candidate)))
+        decided, compared = _decision(decision, candidate), _compared(candidate, baseline_file, found)
+        write_text(markdown, markdown_text(summary, decision=decided, comparison=compared))
     if as_json:
         print_json({"junit": junit and str(junit), "markdown": markdown and str(markdown)})
     elif annotations:
@@ -63,6 +69,13 @@ def report(
 
         lines = annotation_lines(summary, cases=candidate.cases, folder=_below_here(root))
         click.echo("\n".join(lines), nl=bool(lines))
+
+
+def _compared(candidate: Candidate, named: Path | None, project: Project | None) -> Comparison | None:
+    """The baseline beside the run; None where there is no baseline."""
+    approved = None if project is None else Path(project.root) / "baselines" / "approved.json"
+    path = named or (approved if approved is not None and approved.is_file() else None)
+    return None if path is None else candidate.compared_with(read_baseline(path))
 
 
 def _below_here(root: Path) -> str:

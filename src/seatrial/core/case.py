@@ -438,6 +438,8 @@ class Case(Frozen):
         data = self.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=_NO_IDENTITY)
         data["expected"] = self.expected.model_dump(mode="json", exclude_unset=True)
         data["turns"] = [turn.model_dump(mode="json", exclude_unset=True) for turn in self.turns]
+        if not data.get("thresholds"):  # left over when only the number of trials was written
+            data.pop("thresholds", None)
         wanted = self.thresholds.required_successes
         data["required_successes"] = "all" if wanted == self.thresholds.trials else wanted
         return digest(data)

@@ -117,6 +117,10 @@ class Candidate:
         """As `results.json`, over the pooled trials."""
         return summary(self.info, self.cases, self.records)
 
+    def compared_with(self, baseline: Baseline) -> Comparison:
+        """The baseline's cases beside its own."""
+        return compare(side_of_baseline(baseline), side_of_results(self.results, self.label, trace_of=self.trace_of))
+
     @property
     def label(self) -> str:
         return f"{self.info.build_id} ({', '.join(info.run_id for info in self.infos)})"
@@ -204,10 +208,7 @@ def judge(
 ) -> Gated:
     """Judge a candidate and write the decision (to `output`, else beside its first run's records), whatever it is."""
     candidate = Candidate(runs)
-    comparison = None
-    if rules.baseline is not None:
-        side = side_of_results(candidate.results, candidate.label, trace_of=candidate.trace_of)
-        comparison = compare(side_of_baseline(rules.baseline), side)
+    comparison = None if rules.baseline is None else candidate.compared_with(rules.baseline)
     decision = decide(
         results=candidate.results,
         infos=candidate.infos,

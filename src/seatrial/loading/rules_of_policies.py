@@ -24,7 +24,7 @@ def policy_problems(policy: Map, suites: Collection[str] | None) -> Iterator[Dia
     """Problems of a release policy. `suites` are those of the project; None = unknown, then any group may be one."""
     conditions = _map(_map(policy, "review"), "require_human_review_when")
     groups = _map(policy, "gates")
-    if not any(isinstance(limits, Map) and limits for limits in groups.values()) and not conditions:
+    if not conditions and all(isinstance(limits, Map) and not limits for limits in groups.values()):
         yield problem_at(policy.at, "no-gates", "this policy has no gate: it would let anything pass")
     for group, limits, key_at, _ in groups.entries():
         if suites is not None and group not in suites and group not in COMMON_GROUPS:

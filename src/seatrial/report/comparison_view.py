@@ -1,4 +1,4 @@
-"""A comparison on the terminal: one line a case, the most urgent first; where the broken ones part; figures side by side."""
+"""A comparison on the terminal: a line a case, the most urgent first, where broken ones part, figures side by side."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from seatrial.verdict.comparison import CaseComparison, Change, Comparison
 from seatrial.verdict.side_by_side import side_by_side
 from seatrial.verdict.sides import SideCase
 
-__all__ = ["comparison_lines", "print_comparison"]
+__all__ = ["comparison_lines", "comparison_rows", "print_comparison"]
 
 STYLES = {
     Change.BROKE: "bold red",
@@ -43,7 +43,7 @@ def print_comparison(console: Console, comparison: Comparison, *, strict: bool =
     screen = Screen(console)
     if verbosity >= 0:
         _sides(screen, comparison)
-        _rows(screen, _shown(comparison, verbosity))
+        comparison_rows(screen, _shown(comparison, verbosity))
         hidden = len(comparison.cases) - len(_shown(comparison, verbosity))
         if hidden:
             screen.line(Text(f"{screen.marks.more} and {times(hidden, 'case')} without a change; -v shows all", "dim"))
@@ -84,7 +84,8 @@ LOST = frozenset({Change.BROKE, Change.WORSE})
 CHANGED = LOST | {Change.FIXED, Change.BETTER}
 
 
-def _rows(screen: Screen, shown: list[CaseComparison]) -> None:
+def comparison_rows(screen: Screen, shown: list[CaseComparison]) -> None:
+    """A row a case: wrapped in columns on a terminal, one line elsewhere."""
     if screen.console.is_terminal:
         screen.rows(left("", "", ""), [_cells(screen, row) for row in shown], indent=0, header=False)
         return

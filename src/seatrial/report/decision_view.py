@@ -109,14 +109,16 @@ def _figures(screen: Screen, figures: Sequence[FigureLine]) -> None:
 
 
 def _rows(screen: Screen, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
-    """A table that leaves out its last column where the screen is too narrow for all of them."""
+    """A table whose last column is wrapped where the screen is narrow, and left out where it is very narrow."""
     cells = [[screen.text(name) for name, _ in columns], *([_cell(screen, cell) for cell in row] for row in rows)]
-    width = sum(max(cell.cell_len for cell in column) + _GAP for column in zip(*cells, strict=True))
-    kept = len(columns) if width <= screen.console.width else len(columns) - 1
+    *others, last = (max(cell.cell_len for cell in column) + _GAP for column in zip(*cells, strict=True))
+    kept = len(columns) if sum(others) + min(last, _WRAPPED) <= screen.console.width else len(columns) - 1
     screen.rows(columns[:kept], [row[:kept] for row in rows])
 
 
 _GAP = 2
+_WRAPPED = 32
+"""Columns that a wrapped column needs, so that the others keep their width."""
 
 
 def _cell(screen: Screen, cell: Cell) -> Text:

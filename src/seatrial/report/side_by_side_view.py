@@ -33,26 +33,20 @@ def _leaning(difference: float) -> str:
 
 
 def _suites(screen: Screen, suites: tuple[SuitePair, ...]) -> None:
-    screen.title("Suites", "trial pass rate over the cases that both sides ran in the same form")
+    whole = suites[-1]
+    trials = " and ".join(f"{side.valid:,}" for side in (whole.baseline, whole.candidate))
+    over = f"{times(whole.cases, 'case')} in common, {trials} trials"
+    screen.title("Suites", f"cases passed, trial pass rate; {over}")
     rows: list[list[Cell]] = [
         [
             _suite_name(screen, suite),
-            str(suite.cases),
-            _passed(suite.baseline),
-            _passed(suite.candidate),
-            percent(suite.baseline.rate),
-            percent(suite.candidate.rate),
+            _passed(suite.baseline, suite.cases),
+            _passed(suite.candidate, suite.cases),
             Text(difference_text("share", suite.delta), style=_leaning(suite.delta)),
         ]
         for suite in suites
     ]
-    columns = [*left("suite"), *right("cases", "passed", arrow(screen), "rate", arrow(screen), "difference")]
-    screen.rows(columns, rows)
-
-
-def arrow(screen: Screen) -> str:
-    """Heads the candidate's column beside the baseline's."""
-    return screen.marks.arrow
+    screen.rows([*left("suite"), *right("baseline", "candidate", "difference")], rows)
 
 
 def _suite_name(screen: Screen, suite: SuitePair) -> Text:
@@ -62,8 +56,8 @@ def _suite_name(screen: Screen, suite: SuitePair) -> Text:
     return name
 
 
-def _passed(side: SuiteFigure) -> str:
-    return f"{side.passed_cases:,}"
+def _passed(side: SuiteFigure, cases: int) -> str:
+    return f"{side.passed_cases:,}/{cases:,}  {percent(side.rate):>6}"
 
 
 # --- tools and hand-offs ---------------------------------------------------------------------------------------------
@@ -72,26 +66,31 @@ def _passed(side: SuiteFigure) -> str:
 def _tools(screen: Screen, tools: tuple[ToolPair, ...]) -> None:
     if not tools:
         return
-    screen.title("Tools", "calls a trial; trials in which it was required and rightly called")
-    columns = [*left("tool"), *right("calls", arrow(screen), "difference", "right", arrow(screen))]
-    rows: list[list[Cell]] = []
-    for tool in tools:
-        right_calls: list[Cell] = [_ratio(screen, tally) for tally in tool.recall]
-        rows.append([tool.tool, *_a_trial(tool), *right_calls])
-    screen.rows(columns, rows)
+    screen.title("Tools", "calls a trial; of required and of called ones how many were right")
+    rows: list[list[Cell]] = [
+        [tool.tool, *_a_trial(screen, tool), _ratios(screen, tool.recall), _ratios(screen, tool.precision)]
+        for tool in tools
+    ]
+    screen.rows([*left("tool"), *right("calls", "difference", "of required", "of called")], rows)
 
 
-def _a_trial(pair: ToolPair | HandoffPair) -> list[Cell]:
+def _a_trial(screen: Screen, pair: ToolPair | HandoffPair) -> list[Cell]:
     counts = pair.calls if isinstance(pair, ToolPair) else pair.count
     before, after = (count / trials for count, trials in zip(counts, pair.trials, strict=True))
     difference = Text(difference_text("number", after - before), style="" if after != before else "dim")
-    return [f"{before:.2f}", f"{after:.2f}", difference]
+    return [screen.join([f"{before:.2f}", f"{after:.2f}"], f" {screen.marks.arrow} "), difference]
+
+
+def _ratios(screen: Screen, tallies: tuple[Tallied | None, Tallied | None]) -> Text:
+    if not any(tally is not None and tally.of for tally in tallies):
+        return Text(screen.marks.nothing, style="dim")
+    return screen.join([_ratio(screen, tally) for tally in tallies], f" {screen.marks.arrow} ")
 
 
 def _ratio(screen: Screen, tally: Tallied | None) -> Text:
     if tally is None or not tally.of:
         return Text(screen.marks.nothing, style="dim")
-    return Text(f"{tally.hit:g} of {tally.of:g}", style="" if tally.hit == tally.of else "red")
+    return Text(f"{tally.hit:g}/{tally.of:g}", style="" if tally.hit == tally.of else "red")
 
 
 def _handoffs(screen: Screen, handoffs: tuple[HandoffPair, ...]) -> None:
@@ -99,9 +98,10 @@ def _handoffs(screen: Screen, handoffs: tuple[HandoffPair, ...]) -> None:
         return
     screen.title("Hand-offs", "a trial")
     rows: list[list[Cell]] = [
-        [screen.join([pair.source, pair.target], f" {screen.marks.arrow} "), *_a_trial(pair)] for pair in handoffs
+        [screen.join([pair.source, pair.target], f" {screen.marks.arrow} "), *_a_trial(screen, pair)]
+        for pair in handoffs
     ]
-    screen.rows([*left("from and to"), *right("baseline", "candidate", "difference")], rows)
+    screen.rows([*left("from and to"), *right("times", "difference")], rows)
 
 
 # --- measures --------------------------------------------------------------------------------------------------------
@@ -135,9 +135,14 @@ def _measure(measure: Measure) -> list[Cell]:
     if measure.delta is None:
         return [*cells, "", Text(", ".join(_lacking(measure)), style="yellow")]
     difference = Text(difference_text(unit, measure.delta), style="" if measure.delta else "dim")
-    before = measure.baseline.value
-    share = f"{measure.delta / before:+.0%}".replace("%", " %") if before and measure.delta else ""
-    return [*cells, difference, Text("  ".join(part for part in (share, *_lacking(measure)) if part), style="dim")]
+    notes = [_share(measure.delta, measure.baseline.value), *_lacking(measure)]
+    return [*cells, difference, Text("  ".join(note for note in notes if note), style="dim")]
+
+
+def _share(delta: float, before: float | None) -> str:
+    """The difference as a share of the baseline, where it is at least one percent."""
+    share = round(100 * delta / before) if before else 0
+    return f"{share:+} %" if share else ""
 
 
 def _figure(figure: Figure, unit: Unit) -> Text:

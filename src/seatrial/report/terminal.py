@@ -6,7 +6,7 @@ not interpreted, and control, bidirectional and invisible characters are escaped
 
 from __future__ import annotations
 
-from seatrial.report.baseline_view import print_baseline
+from seatrial.report.baseline_view import print_baseline, print_baseline_diff
 from seatrial.report.comparison_view import print_comparison
 from seatrial.report.decision_view import print_decision
 from seatrial.report.diagnostics_view import print_diagnostics
@@ -20,6 +20,7 @@ __all__ = [
     "Progress",
     "console",
     "print_baseline",
+    "print_baseline_diff",
     "print_cases",
     "print_comparison",
     "print_decision",

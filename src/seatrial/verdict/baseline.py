@@ -2,8 +2,8 @@
 
 One line a case, in the order of their ids: passes, valid trials, digest, tallies as `[hit, of]`, sums as
 `[total, trials]`, calls by tool, hand-offs as `[from, to, times]`, and the trajectory of one representative trial. What
-stands out is what is unusual: `trials` is left out where all were valid, `required` where every trial had to pass,
-`verdict` where the case passed. Everything comes from records and traces as they were written, that is masked.
+stands out is what is unusual: a tally of n of n is `n`, a sum over all valid trials a plain number; `trials` is left
+out where all were valid, `required` where every trial had to pass, `verdict` where the case passed. Everything comes from records and traces as they were written, that is masked.
 
 A file of up to 10,000 cases stays under 5 MB. Where it would not, less is kept of each trajectory (`detail`; what is
 compared with it is cut alike), and the names of tallies, sums and tools are abbreviated, which `short` explains.
@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -47,6 +48,7 @@ VERSION = 1
 LARGEST = 4_900_000
 """Bytes of a file of up to 10,000 cases; larger ones may take as much a case."""
 _BYTES_A_CASE = 490
+_SAMPLE = 500
 
 Count = Annotated[int, Field(ge=0, strict=True)]
 
@@ -85,7 +87,11 @@ class BaselineCase(Frozen):
         if not isinstance(data, Mapping):
             return data
         trials = data.get("trials", data.get("valid"))
-        return {"trials": trials, "required": trials, **data}
+        pairs = {
+            "tallies": _pairs(data.get("tallies"), lambda number: (number, number)),
+            "sums": _pairs(data.get("sums"), lambda number: (number, data.get("valid"))),
+        }
+        return {"trials": trials, "required": trials, **data, **{key: pair for key, pair in pairs.items() if pair}}
 
     @model_validator(mode="after")
     def _consistent(self) -> BaselineCase:
@@ -101,8 +107,8 @@ class BaselineCase(Frozen):
         for name, number in self.sums.items():
             self._check_sum(name, number)
         for name, tally in self.tallies.items():
-            if min(tally) < 0:
-                raise ValueError(f"tallies.{name}: {list(tally)}: a count is never negative")
+            if not all(isfinite(number) and number >= 0 for number in tally):
+                raise ValueError(f"tallies.{name}: {list(tally)}: a count is a number that is not negative")
         return self
 
     @property
@@ -116,13 +122,20 @@ class BaselineCase(Frozen):
     def _check_sum(self, name: str, number: Sum) -> None:
         if name not in MEASURES:
             raise ValueError(f"sums.{name}: known are {', '.join(MEASURES)}")
-        if number.total < 0 or not 0 <= number.counted <= self.valid:
+        if not (isfinite(number.total) and number.total >= 0) or not 0 <= number.counted <= self.valid:
             raise ValueError(f"sums.{name}: {list(number)} is no sum over at most {self.valid} valid trials")
 
     @property
     def totals(self) -> Totals:
         """The same as a side of a comparison holds it."""
         return Totals(self.sums, self.tallies, self.tools, self.handoffs)
+
+
+def _pairs(held: Any, pair: Callable[[float], tuple[float, Any]]) -> Any:
+    """Pairs by name, those that a file holds as one number written out."""
+    if not isinstance(held, Mapping):
+        return held
+    return {name: pair(value) if isinstance(value, (int, float)) else value for name, value in held.items()}
 
 
 class Baseline(Frozen):
@@ -248,10 +261,20 @@ def _fitted(baseline: Baseline) -> Baseline:
     """The baseline with as much of its trajectories as the file has room for."""
     room = max(LARGEST, _BYTES_A_CASE * len(baseline.cases))
     for detail in (Detail.FULL, Detail.SHORT, Detail.CALLS, Detail.NAMES):
+        if not _may_fit(baseline, detail, room):
+            continue
         cut = _cut(baseline, detail)
         if len(baseline_text(cut).encode("utf-8")) <= room:
             return cut
     return _cut(baseline, Detail.NOTHING)
+
+
+def _may_fit(baseline: Baseline, detail: Detail, room: int) -> bool:
+    """Whether a sample of the cases says so: writing all of them only to see that they do not fit takes long."""
+    every = max(len(baseline.cases) // _SAMPLE, 1)
+    sample = baseline.model_copy(update={"cases": baseline.cases[::every]})
+    size = len(baseline_text(_cut(sample, detail)).encode("utf-8"))
+    return size * len(baseline.cases) <= 1.1 * room * len(sample.cases) or every == 1
 
 
 def _cut(baseline: Baseline, detail: Detail) -> Baseline:
@@ -319,13 +342,20 @@ def _line(case: BaselineCase, short: Mapping[str, str]) -> str:
         del data["required"]
     if case.trials == case.valid:
         del data["trials"]
-    for name in ("tallies", "sums"):
-        if name in data:
-            data[name] = {key: [_shortest(number) for number in pair] for key, pair in data[name].items()}
+    if "tallies" in data:
+        data["tallies"] = {name: _short_pair(tally, tally.hit) for name, tally in case.tallies.items()}
+    if "sums" in data:
+        data["sums"] = {name: _short_pair(number, case.valid) for name, number in case.sums.items()}
     for name in _NAMED if short else ():
         if name in data:
             data[name] = {short[key]: value for key, value in data[name].items()}
     return dumps(data)
+
+
+def _short_pair(pair: tuple[float, float], usual: float) -> Any:
+    """Its first number alone where the second is the usual one."""
+    first, second = (_shortest(number) for number in pair)
+    return first if second == usual else [first, second]
 
 
 def _shortest(number: float) -> float:
@@ -369,9 +399,11 @@ def _said(error: Any) -> str:
 # --- use -------------------------------------------------------------------------------------------------------------
 
 
-def side_of_baseline(baseline: Baseline, label: str = "") -> Side:
-    """The baseline as a side of a comparison. `label` defaults to the build and who approved it when."""
-    label = label or f"{baseline.build_id} (approved by {baseline.approver}, {baseline.approved[:10]})"
+def side_of_baseline(baseline: Baseline, path: Path | None = None) -> Side:
+    """The baseline as a side of a comparison, labelled with the build, who approved it when, and `path`."""
+    label = f"{baseline.build_id} (approved by {baseline.approver}, {baseline.approved[:10]})"
+    if path is not None:
+        label = f"{label} {path}"
     return Side(label, tuple(_side_case(case, baseline.detail) for case in baseline.cases))
 
 

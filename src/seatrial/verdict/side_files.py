@@ -176,7 +176,7 @@ def read_side(path: Path) -> Side:
     data, label = read_json(path), str(path)
     keys = data.keys() if isinstance(data, dict) else set()
     if "approver" in keys:
-        return side_of_baseline(parse_baseline(data, label), label)
+        return side_of_baseline(parse_baseline(data, label), path)
     if "cases" in keys:
         return side_of_summary(data, label)
     if "results" in keys:
