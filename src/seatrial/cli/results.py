@@ -63,9 +63,10 @@ def _split(text: str, known: set[str]) -> tuple[str, int | None]:
 @click.argument("baseline", type=click.Path(path_type=Path))
 @click.argument("candidate", type=click.Path(path_type=Path))
 @click.option("--strict", is_flag=True, help="Exit 1 when anything broke, proven or not.")
+@click.option("-v", "--verbose", count=True, help="Cases without a change too.")
 @project_option
 @json_option
-def compare(baseline: Path, candidate: Path, strict: bool, project: Path | None, as_json: bool) -> None:
+def compare(baseline: Path, candidate: Path, strict: bool, verbose: int, project: Path | None, as_json: bool) -> None:
     """Compare two run folders (or harness files) case by case: broke, fixed, new or removed, with both reasons.
 
     Exits 1 when a case broke and that is certain (it is deterministic or critical, or the files are of the
@@ -77,7 +78,7 @@ def compare(baseline: Path, candidate: Path, strict: bool, project: Path | None,
     else:
         from seatrial.report.terminal import print_comparison
 
-        print_comparison(stdout(), result.comparison, strict=result.strict)
+        print_comparison(stdout(), result.comparison, strict=result.strict, verbosity=verbose)
     sys.exit(result.exit_code)
 
 
