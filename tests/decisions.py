@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from made import broken, case, failing, grade, invalid, passing, raising, record, run
+from made import broken, case, failing, grade, invalid, passing, raising, record, run, tally
 from seatrial.core.decision import Decision, DecisionVerdict, GateResult, UsedException
 from seatrial.report.summary import summary
 
@@ -33,6 +33,7 @@ def hostile_summary(text: str) -> dict[str, Any]:
             suite=text,
             output=text,
             tools={text: 1},
+            tallies={f"safety/{text}": tally(1, 1), f"violations/{text}": tally(1, 1)},
             handoffs=((text, text),),
             grades=(grade(text, "fail", text), grade("g" + text, "abstain", text)),
             grader_failures=(broken("h" + text, text, text),),

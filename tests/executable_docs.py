@@ -8,7 +8,7 @@ language and by HTML comments right above it, which a rendered page does not sho
   last command, `<!-- exit: 0, 1 -->` those of all; unsaid, every command exits 0
 - a `python` block runs as a program
 - `<!-- output -->` marks what the block before printed
-- `<!-- file: NAME -->` writes the block to a file
+- `<!-- file: NAME -->` writes the block to a file; one that Seatrial reads must be used by a later block
 - `<!-- check: KIND -->` has the loader check a fragment: case, fixture, project, permissions, policy, exceptions, or
   expected (the value of that key of a case)
 - `<!-- project: FOLDER -->` goes on in a copy of a folder of this repository, `<!-- project: new -->` in an empty one
@@ -42,6 +42,8 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 ACTIONS = ("file", "check", "not run", "output", "project", "exit")
 _FENCE = re.compile(r"^(?P<indent> *)(?P<fence>`{3,})(?P<info>[^`]*)$")
 _COMMENT = re.compile(r"^ *<!-- *(?P<name>[a-z ]+?)(?: *: *(?P<value>.*?))? *-->$")
+_READ = re.compile(r"(cases|fixtures|policies)/|seatrial\.yaml$|.*\.py$")
+"""Files that Seatrial reads, so that a page that writes one has to use it."""
 _PLACES = {
     "case": "cases/example/block.yaml",
     "fixture": "fixtures/block/fixture.yaml",
@@ -133,9 +135,17 @@ class _Course:
     """The page's own project."""
     printed: str = ""
     """What the last command or program printed."""
+    idle: dict[str, Block] = field(default_factory=dict)
+    """Files of a project that were written and that nothing has read since."""
+
+    def check_used(self) -> None:
+        """What a page only shows is not known to be true."""
+        for name, block in self.idle.items():
+            raise block.error(f"{name} is written, and no command, program or check comes after it")
 
     def move(self, project: str, block: Block) -> None:
         """Go on in a folder of its own: empty, or a copy."""
+        self.check_used()
         self.folder = Path(tempfile.mkdtemp(dir=self.scratch)) / "project"
         if project == "new":
             self.folder.mkdir()
@@ -150,9 +160,13 @@ class _Course:
     def do(self, block: Block) -> None:
         if "project" in block.marks:
             self.move(block.marks["project"], block)
+        if block.action in ("check", "python", "run"):
+            self.idle.clear()
         match block.action:
             case "file":
                 _write(self.folder / block.marks["file"], block.text)
+                if _READ.match(block.marks["file"]):
+                    self.idle[block.marks["file"]] = block
             case "check":
                 self._check(block)
             case "output":
@@ -202,6 +216,7 @@ def run_page(text: str, page: str, scratch: Path) -> None:
     course.move("new", Block(page, 1, "", ""))
     for block in blocks_of(text, page):
         course.do(block)
+    course.check_used()
 
 
 def _environment() -> dict[str, str]:

@@ -38,6 +38,7 @@ def test_a_block_in_a_list_loses_its_indentation() -> None:
         (("<!-- file: a -->", "<!-- output -->", "```yaml", "```"), "both 'file' and 'output'"),
         (("```console", "no command", "```"), "begins with"),
         (("<!-- exit: 0, 1, 2 -->", "```console", "$ true", "```"), "3 exit codes for 1 commands"),
+        (("<!-- file: cases/a.yaml -->", "```yaml", "a: 1", "```"), "no command, program or check comes after it"),
         (("<!-- check: cas -->", "```yaml", "a: 1", "```"), "there is no kind 'cas'"),
         (("<!-- project: nowhere -->", "```python", "1", "```"), "no folder nowhere"),
     ],

@@ -149,6 +149,7 @@ def test_the_largest_report_fits_into_a_step_summary():
 def test_bl_102_data_means_nothing_in_markdown(text):
     page = assert_only_ours(markdown_text(hostile_summary(text), decision=hostile_decision(text)))
     assert set(page.rows) <= {3, 4, 5, 6}
+    assert page.outside.count("events: ") == page.outside.count("violations: ") == 1
     for part in ("script", "octocat", "evil", "injected", "tada"):
         assert part not in page.outside
     if text.isprintable() and "|" not in text:

@@ -39,7 +39,7 @@ from seatrial.report.terminal import (
 )
 from seatrial.verdict.comparison import compare
 from seatrial.verdict.harness_results import HarnessResult
-from seatrial.verdict.sides import side_of_harness
+from seatrial.verdict.side_files import side_of_harness
 
 HOSTILE = ["[/INST] x[0] [bold red]hi[/]", "\x1b[2J\x1b]0;t\x07", "\u202egnp.exe", "\ud835 lone", "a\r\nb\tc"]
 

@@ -54,9 +54,10 @@ TRIALS = [
 INFO = run(run_id="r1", build_id="good", agent={"target": "m:f", "config": {"model": "small"}}, gating={"extra": False})
 
 
-def approved(info=INFO, trace=trace_of(tool_call("pay", {"amount": 5})), **more) -> Baseline:
+def approved(**more) -> Baseline:
+    trace = trace_of(tool_call("pay", {"amount": 5}))
     given_ = {"approver": "Ann", "reason": "first", "fresh": True, "now": "2026-01-31T12:00:00Z"} | more
-    return baseline_of(case_results(info, CASES, TRIALS), [info], trace_of=lambda record: trace, **given_)
+    return baseline_of(case_results(INFO, CASES, TRIALS), [INFO], trace_of=lambda record: trace, **given_)
 
 
 def test_a_baseline_holds_what_a_later_comparison_needs():
@@ -115,14 +116,16 @@ def baseline_cases(draw, case_id=names) -> BaselineCase:
     )
 
 
-@given(st.lists(baseline_cases(), max_size=4, unique_by=lambda one: one.id), st.sampled_from(list(Detail)))
+@settings(max_examples=40, deadline=None)
+@given(st.lists(baseline_cases(), max_size=3, unique_by=lambda one: one.id), st.sampled_from(list(Detail)))
 def test_any_baseline_survives_its_file(cases, detail):
     ordered = tuple(sorted(cases, key=lambda one: one.id))
     found = approved().model_copy(update={"cases": ordered, "detail": detail})
     assert parse_baseline(json.loads(baseline_text(found)), "x") == found
 
 
-@given(st.lists(baseline_cases(), max_size=4, unique_by=lambda one: one.id), st.randoms())
+@settings(max_examples=40, deadline=None)
+@given(st.lists(baseline_cases(), max_size=3, unique_by=lambda one: one.id), st.randoms())
 def test_the_order_of_cases_does_not_change_the_file(cases, random):
     found = approved()
     one = baseline_text(found.model_copy(update={"cases": tuple(cases)}))
@@ -132,7 +135,7 @@ def test_the_order_of_cases_does_not_change_the_file(cases, random):
 
 @pytest.mark.slow
 def test_ten_thousand_cases_stay_under_five_megabytes():
-    words = "lookup_order verify_customer process_refund file_for_review".split()
+    words = ["lookup_order", "verify_customer", "process_refund"]
     steps = tuple(Step(kind="call", name=word, arguments={"order_id": "O-1", "note": "n" * 90}) for word in words)
     tallies = {
         f"{metric}/{word}": Tallied(10, 10) for metric in ("required_tool_recall", "tool_precision") for word in words
@@ -159,7 +162,7 @@ def test_ten_thousand_cases_stay_under_five_megabytes():
     text = baseline_text(fitted)
     assert len(text.encode("utf-8")) < 5_000_000
     assert [step.name for step in fitted.cases[0].trajectory.steps] == words
-    assert len(parse_baseline(json.loads(text), "x").cases) == 10_000
+    assert parse_baseline(json.loads(text), "x") == fitted
 
 
 def spoilt(**changes) -> dict:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from made import case, failing, invalid, passing, run
 from seatrial.errors import ExitCode
 from seatrial.verdict.comparison import Change, compare
+from seatrial.verdict.side_by_side import SideBySide, side_by_side
 from seatrial.verdict.sides import Side, side_of_run
 
 MAKERS = {"p": passing, "f": failing, "i": invalid}
@@ -82,7 +83,9 @@ def test_both_reasons_and_both_sides_trials_are_kept():
         ({"a": "p", "b": "p"}, {"a": "f", "b": "i"}, ExitCode.INCOMPLETE, ExitCode.FAILED),
         ({"critical_a": "p", "b": "p"}, {"critical_a": "f", "b": "i"}, ExitCode.FAILED, ExitCode.FAILED),
         ({"a": "p"}, {"b": "p"}, ExitCode.INCOMPLETE, ExitCode.INCOMPLETE),
-        ({"a": "p", "b": "p"}, {"a": "p"}, ExitCode.PASS, ExitCode.PASS),
+        ({"a": "p"}, {"a": "p", "b": "f"}, ExitCode.PASS, ExitCode.PASS),
+        ({"a": "p", "b": "p"}, {"a": "p"}, ExitCode.INCOMPLETE, ExitCode.INCOMPLETE),
+        ({"a": "p", "b": "p"}, {"a": "f"}, ExitCode.INCOMPLETE, ExitCode.FAILED),
         ({}, {}, ExitCode.INCOMPLETE, ExitCode.INCOMPLETE),
     ],
 )
@@ -95,6 +98,19 @@ def test_suites_that_do_not_gate_decide_nothing_unless_strict():
     found = compare(side(gate=False, critical_a="p"), side(gate=False, critical_a="f"))
     assert found.cases[0].change is Change.BROKE
     assert (found.exit_code(), found.exit_code(strict=True)) == (ExitCode.PASS, ExitCode.FAILED)
+    assert compare(side(gate=False, gone="p", a="p"), side(gate=False, a="p")).exit_code() is ExitCode.PASS
+
+
+def test_bl_082_sides_of_different_cases_do_not_compare_and_are_named():
+    found = compare(side(hard1="f", hard2="f"), side(easy1="p"))
+    assert {row.case_id: row.change for row in found.cases} == {
+        "hard1": Change.REMOVED,
+        "hard2": Change.REMOVED,
+        "easy1": Change.NEW,
+    }
+    assert found.in_common == 0
+    assert found.exit_code() is ExitCode.INCOMPLETE
+    assert side_by_side(found) == SideBySide((), (), (), ())  # no mean of one set beside a mean of another
 
 
 def test_an_agent_declared_deterministic_on_both_sides_makes_a_flip_certain():

@@ -10,11 +10,12 @@ from seatrial.errors import ExitCode, UsageError
 from seatrial.report.summary import summary
 from seatrial.verdict.comparison import Change, compare
 from seatrial.verdict.harness_results import HarnessResult, harness_json
-from seatrial.verdict.sides import read_side, side_of_harness, side_of_results, side_of_run
+from seatrial.verdict.side_files import read_side, side_of_harness, side_of_summary
+from seatrial.verdict.sides import side_of_run
 
 CASES = [case("a", 2, risk="critical"), case("b", suite="extra"), case("c")]
 TRIALS = [
-    passing("a", steps=3, cost_usd=0.5, tokens=Tokens(input=7), handoffs=(("x", "y"),)),
+    passing("a", steps=3, cost_usd=0.5, latency_ms=12.5, tokens=Tokens(input=7), handoffs=(("x", "y"),)),
     failing("a", 2, output={"n": 1}),
     passing("b", grades=(grade("tone", "fail", "rude", required=False), grade("answer"))),
     ungradable("c"),
@@ -24,11 +25,13 @@ TRIALS = [
 def test_results_json_gives_the_same_side_as_the_run():
     info = run(gating={"extra": False})
     by_run = side_of_run(info, CASES, TRIALS, "x")
-    by_file = side_of_results(json.loads(json.dumps(summary(info, CASES, TRIALS))), "x")
+    by_file = side_of_summary(json.loads(json.dumps(summary(info, CASES, TRIALS))), "x")
     for ours, theirs in zip(by_run.cases, by_file.cases, strict=True):
         assert [record.status for record in ours.records] == [record.status for record in theirs.records]
         assert [record.grades for record in ours.records] == [record.grades for record in theirs.records]
+        assert [record.latency_ms for record in ours.records] == [record.latency_ms for record in theirs.records]
         assert {**vars(ours), "records": ()} == {**vars(theirs), "records": ()}
+        assert ours.summed.sums == theirs.summed.sums
     assert {row.change for row in compare(by_run, by_file).cases} == {Change.SAME, Change.INCOMPLETE}
 
 
@@ -52,6 +55,7 @@ def test_a_harness_case_whose_check_broke_is_incomplete():
     ("text", "said"),
     [
         ("{", "is not JSON"),
+        ('{"approver": "Ann", "version": 3}', "no approved baseline of version 1"),
         ("[]", "neither"),
         ('{"cases": [{"id": 1}]}', "no summary of a run"),
         ('{"version": 9, "cases": []}', "no summary of a run: version"),

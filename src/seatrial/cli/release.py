@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -17,6 +17,9 @@ from seatrial.harness.gating import Gated, judge, project_or_none, rulebook
 from seatrial.harness.plan import Plan
 from seatrial.harness.runs import find_run
 from seatrial.report.files import check_writable
+from seatrial.store.rundir import RunFolder
+from seatrial.verdict.baseline import read_baseline
+from seatrial.verdict.baseline_diff import baseline_diff, run_diff
 
 __all__ = ["approve_run", "baseline", "gate_runs", "metrics", "show_decision"]
 
@@ -158,15 +161,13 @@ def baseline() -> None:
 @json_option
 def show(file: Path | None, project: Path | None, as_json: bool) -> None:
     """Show who approved what, when and why, and its cases."""
-    from seatrial.verdict.baseline import read_baseline
-
     found = read_baseline(file or _approved(project))
     if as_json:
         print_json(found.model_dump(mode="json"))
     else:
         from seatrial.report.terminal import print_baseline
 
-        print_baseline(stdout(), found)
+        print_baseline(stdout(), found, today=datetime.now(UTC).date())
 
 
 @baseline.command(name="diff")
@@ -176,17 +177,20 @@ def show(file: Path | None, project: Path | None, as_json: bool) -> None:
 @json_option
 def diff(other: str, file: Path | None, project: Path | None, as_json: bool) -> None:
     """Show what would change in the baseline if RUN (or another baseline file) took its place."""
-    from seatrial.report.comparison_data import comparison_data
-    from seatrial.report.terminal import print_comparison
-    from seatrial.verdict.comparison import compare
+    from seatrial.report.terminal import print_baseline_diff
 
-    before = side_at(file or _approved(project))
+    before = read_baseline(file or _approved(project))
     path = Path(other) if Path(other).exists() else find_run(other, _root(project))
-    compared = compare(before, side_at(path))
-    if as_json:
-        print_json(comparison_data(compared))
+    if path.is_dir():
+        difference = run_diff(before, RunFolder(path).info, side_at(path))
     else:
-        print_comparison(stdout(), compared)
+        difference = baseline_diff(before, read_baseline(path))
+    if as_json:
+        from seatrial.report.baseline_view import baseline_diff_data
+
+        print_json(baseline_diff_data(difference))
+    else:
+        print_baseline_diff(stdout(), difference)
 
 
 def _root(project: Path | None) -> Path:

@@ -344,6 +344,7 @@ def _info(
         gating={suite: project.gates(suite) for suite in suites},
         fixtures={item.case.environment.fixture: item.digest for item in planned if item.case.environment.fixture},
         options=_options(request),
+        judge={} if project.judge is None else project.judge.model_dump(mode="json", exclude_none=True),
         prices={name: price.model_dump(exclude_none=True) for name, price in project.prices.items()},
         seed=request.seed if request.seed is not None else secrets.randbelow(2**31),
         versions=_versions(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from seatrial.errors import ExitCode
+from seatrial.report.summary import VERDICTS
 from seatrial.report.trace_diff import TraceDiff, trace_diff
 from seatrial.verdict.comparison import CaseComparison, Change, Comparison
 from seatrial.verdict.side_by_side import HandoffPair, Measure, SideBySide, SuitePair, ToolPair, side_by_side
@@ -13,13 +13,6 @@ from seatrial.verdict.totals import Tallied
 from seatrial.verdict.trajectories import Step
 
 __all__ = ["comparison_data", "divergence_data", "figures_data"]
-
-VERDICTS = {
-    ExitCode.PASS: "pass",
-    ExitCode.FAILED: "failed",
-    ExitCode.REVIEW: "review",
-    ExitCode.INCOMPLETE: "incomplete",
-}
 
 
 def comparison_data(comparison: Comparison, *, strict: bool = False) -> dict[str, Any]:

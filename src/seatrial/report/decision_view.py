@@ -127,7 +127,7 @@ def _cell(screen: Screen, cell: Cell) -> Text:
 
 def _figure(screen: Screen, line: FigureLine, compared: bool) -> list[Cell]:
     value = Text(line.text, style="yellow" if line.value is None else "")
-    cells: list[Cell] = [line.name, value]
+    cells: list[Cell] = [screen.join([line.name, line.kind], ": "), value]
     if compared:
         cells += [line.baseline_text, Text(line.difference_text, style="" if line.difference else "dim")]
     return [*cells, Text(line.counts, "dim")]

@@ -245,7 +245,8 @@ def _figures(figures: Sequence[FigureLine]) -> Iterable[str]:
 
 
 def _figure(line: FigureLine, compared: bool) -> list[str]:
-    row = [line.group, line.name, line.text, line.counts]
+    name = f"{line.name}: {code(line.kind)}" if line.kind else line.name
+    row = [line.group, name, line.text, line.counts]
     return [*row, line.baseline_text, line.difference_text] if compared else row
 
 

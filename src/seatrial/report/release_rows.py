@@ -84,6 +84,8 @@ class FigureLine:
     """What it was counted over."""
     baseline: float | None = None
     difference: float | None = None
+    kind: str = ""
+    """Of the violations or events that it counts: data, while `name` is not."""
 
     @property
     def text(self) -> str:
@@ -118,7 +120,7 @@ _COUNTED = (
     ("blocked events", "blocked_events"),
     ("secrets exposed", "secret_exposures"),
 )
-_KINDS = ("violations/", "safety/")
+_KINDS = {"violations/": "violations", "safety/": "events"}
 """Tallies of one kind of violation or event each; shown where there is one."""
 
 
@@ -140,11 +142,12 @@ def _ratios(tallies: Row, beside: _Beside) -> Iterator[FigureLine]:
 
 
 def _safety(tallies: Row, beside: _Beside) -> Iterator[FigureLine]:
-    known = [(name, key) for name, key in _COUNTED if key in tallies]
-    known += [(key.replace("/", ": ").replace("_", " "), key) for key in tallies if key.startswith(_KINDS)]
-    for name, key in known:
+    known = [(name, "", key) for name, key in _COUNTED if key in tallies]
+    for prefix, name in _KINDS.items():
+        known += [(name, key.removeprefix(prefix), key) for key in tallies if key.startswith(prefix)]
+    for name, kind, key in known:
         counts = f"in {times(round(tallies[key]['of']), 'trial')}"
-        yield FigureLine("safety", name, "count", tallies[key]["hit"], counts, *beside.count(key))
+        yield FigureLine("safety", name, "count", tallies[key]["hit"], counts, *beside.count(key), kind=kind)
 
 
 def _performance(summary: Row, beside: _Beside) -> Iterator[FigureLine]:
@@ -200,11 +203,8 @@ class _Beside:
     def count(self, tally: str) -> _Against:
         """Of a tally: its hits alone. Violations of a kind that never occurred have no tally."""
         found = [_tallied(side, tally) for side in (self.before, self.after)]
-        return (
-            _against(*(hit if of or tally.startswith(_KINDS) else None for hit, of in found))
-            if self.before
-            else (None, None)
-        )
+        known = [bool(of) or (bool(self.before) and tally.startswith(tuple(_KINDS))) for _, of in found]
+        return _against(*(hit if there else None for (hit, _), there in zip(found, known, strict=True)))
 
     def mean(self, measure: str) -> _Against:
         """Of a measure: a trial's share."""

@@ -107,7 +107,7 @@ class RunWriter:
 
     def _write_info(self) -> None:
         data = self.info.model_dump(mode="json")
-        data.update({name: self._masks.value(data[name]) for name in ("agent", "options", "command")})
+        data.update({name: self._masks.value(data[name]) for name in ("agent", "judge", "options", "command")})
         write_text(self.folder / "run.json", dumps(data, indent=2) + "\n")
 
     def _append_line(self, file: IO[bytes], text: str) -> int:

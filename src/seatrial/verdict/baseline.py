@@ -3,7 +3,8 @@
 One line a case, in the order of their ids: passes, valid trials, digest, tallies as `[hit, of]`, sums as
 `[total, trials]`, calls by tool, hand-offs as `[from, to, times]`, and the trajectory of one representative trial. What
 stands out is what is unusual: a tally of n of n is `n`, a sum over all valid trials a plain number; `trials` is left
-out where all were valid, `required` where every trial had to pass, `verdict` where the case passed. Everything comes from records and traces as they were written, that is masked.
+out where all were valid, `required` where every trial had to pass, `verdict` where the case passed. Everything comes
+from records and traces as they were written, that is masked.
 
 A file of up to 10,000 cases stays under 5 MB. Where it would not, less is kept of each trajectory (`detail`; what is
 compared with it is cut alike), and the names of tallies, sums and tools are abbreviated, which `short` explains.

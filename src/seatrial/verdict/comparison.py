@@ -21,7 +21,7 @@ from seatrial.errors import ExitCode
 from seatrial.verdict.metrics import CaseVerdict
 from seatrial.verdict.sides import Side, SideCase
 
-__all__ = ["CaseComparison", "Change", "Comparison", "compare"]
+__all__ = ["APART", "CaseComparison", "Change", "Comparison", "compare"]
 
 
 class Change(StrEnum):

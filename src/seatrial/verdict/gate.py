@@ -38,7 +38,7 @@ from seatrial.core.metric import COMMON_GROUPS
 from seatrial.core.policy import Exceptions, Gate, Policy, gates_of
 from seatrial.core.run import RunInfo, RunStatus
 from seatrial.verdict.baseline import Baseline, problems_with
-from seatrial.verdict.comparison import CaseComparison, Change, Comparison
+from seatrial.verdict.comparison import APART, CaseComparison, Change, Comparison
 from seatrial.verdict.exceptions import Standing, standing
 from seatrial.verdict.gate_metrics import CRITICAL_SAFETY, Evidence, Figure, figure_of
 from seatrial.verdict.gate_rules import Judgement, judged
@@ -47,7 +47,6 @@ from seatrial.verdict.metrics import CaseResult, CaseVerdict
 __all__ = ["decide"]
 
 INCOMPLETE, PASS = DecisionVerdict.INCOMPLETE, DecisionVerdict.PASS
-_PAIRED = frozenset(Change) - {Change.NEW, Change.EDITED, Change.REMOVED}
 
 
 def decide(  # noqa: PLR0913  one input each, all of them named in the decision
@@ -196,7 +195,7 @@ class _Candidate:
 
     @cached_property
     def _pairs(self) -> tuple[CaseComparison, ...]:
-        return tuple(row for row in _rows(self.comparison) if row.change in _PAIRED and row.gates)
+        return tuple(row for row in _rows(self.comparison) if row.change not in APART and row.gates)
 
     @property
     def _no_baseline(self) -> str:
