@@ -68,7 +68,7 @@ class TrialRecord(Frozen):
     status: TrialStatus
     invalid_reason: InvalidReason | None = None
     detail: str = ""
-    """One line: why it failed or is invalid. Empty when it passed."""
+    """One line: what ended it before its time or made it invalid. A failed grade's reason stands with the grade."""
     stop_reason: StopReason
     error: AgentError | None = None
     grades: tuple[Grade, ...] = ()
@@ -122,8 +122,11 @@ def status_of(
     failures: Sequence[GraderFailure],
     stop_reason: StopReason,
     broken: InvalidReason | None = None,
+    *,
+    foreseen: bool = False,
 ) -> tuple[TrialStatus, InvalidReason | None]:
-    """The status of a trial; `broken` says what of the surroundings did not work.
+    """The status of a trial; `broken` says what of the surroundings did not work, `foreseen` that the case itself
+    scripts how it ended (an approval that stays unanswered).
 
     Failed if a required grade failed or the agent did not end by answering; else invalid if the surroundings broke
     or a required grader broke or abstained; else ungraded if no required grader applied; else passed.
@@ -131,7 +134,8 @@ def status_of(
     if stop_reason is StopReason.HARNESS_ERROR:
         return TrialStatus.INVALID, broken or InvalidReason.HARNESS
     required = [grade for grade in grades if grade.required]
-    if stop_reason is not StopReason.ANSWERED or any(grade.verdict is Verdict.FAIL for grade in required):
+    ended_well = stop_reason is StopReason.ANSWERED or foreseen
+    if not ended_well or any(grade.verdict is Verdict.FAIL for grade in required):
         return TrialStatus.FAILED, None
     if broken is not None:
         return TrialStatus.INVALID, broken

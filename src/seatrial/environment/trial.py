@@ -254,6 +254,11 @@ class TrialEnvironment:
         """
         return self._toolbox.approvals.stopped(name, arguments, call_id)
 
+    @property
+    def waits_as_scripted(self) -> bool:
+        """Whether whatever the agent waits for stays unanswered because the case scripts it so."""
+        return self._toolbox.approvals.wait_is_scripted
+
     def hand_out(self) -> None:
         """The agent gets this environment: from now on tool calls, hand-offs and approvals are observed."""
         self.recorder.observe(Observable.TOOL_CALLS, Observable.HANDOFFS, Observable.APPROVALS)

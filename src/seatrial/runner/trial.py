@@ -72,6 +72,8 @@ class _Course:
     outputs: list[Any] = field(default_factory=list)
     stop_reason: StopReason = StopReason.ANSWERED
     error: AgentError | None = None
+    waits_as_scripted: bool = False
+    """It ended waiting for an approval, and the case scripts that nobody answers."""
     broken: InvalidReason | None = None
     detail: str = ""
     outcome: dict[str, Any] = field(default_factory=dict)
@@ -162,6 +164,7 @@ async def _agent_turns(
         course.stop_reason, course.error = StopReason.AGENT_ERROR, _agent_error(error)
         if settings.on_agent_error is not None:
             settings.on_agent_error(error)
+    course.waits_as_scripted = course.stop_reason is StopReason.WAITING_APPROVAL and environment.waits_as_scripted
     if environment.recorder.limit_reached:
         course.stop_reason, course.error = StopReason.MAX_STEPS, None
 
@@ -281,7 +284,8 @@ def _record(
     planned: PlannedCase, trace: Trace, context: GradingContext, grading: _Grading, course: _Course
 ) -> TrialRecord:
     calls = list(trace.of(ModelCallEvent))
-    status, invalid = status_of(grading.grades, grading.failures, course.stop_reason, course.broken)
+    foreseen = course.waits_as_scripted
+    status, invalid = status_of(grading.grades, grading.failures, course.stop_reason, course.broken, foreseen=foreseen)
     return TrialRecord(
         case_id=planned.case.id,
         suite=planned.case.suite,
@@ -319,7 +323,7 @@ def _detail(course: _Course, planned: PlannedCase) -> str:
             return f"timeout: the limit of {limits.timeout_s:g} s was reached"
         case StopReason.MAX_STEPS:
             return f"max_steps: the limit of {limits.steps} steps was reached"
-        case StopReason.WAITING_APPROVAL:
+        case StopReason.WAITING_APPROVAL if not course.waits_as_scripted:
             return "waiting_approval: an approval stayed unanswered"
         case _:
             return ""

@@ -121,7 +121,8 @@ def reason_of(record: TrialRecord) -> str:
             return stable(_why_invalid(record))
     if record.error is not None:
         return stable(record.error.summary)
-    if record.stop_reason is not StopReason.ANSWERED:
+    waits_as_scripted = record.stop_reason is StopReason.WAITING_APPROVAL and not record.detail
+    if record.stop_reason is not StopReason.ANSWERED and not waits_as_scripted:
         return stable(record.detail or _STOPPED[record.stop_reason])
     failed = next((grade for grade in record.grades if grade.required and grade.verdict is Verdict.FAIL), None)
     return stable(record.detail) if failed is None else _named(failed)
