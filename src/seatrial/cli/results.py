@@ -25,7 +25,7 @@ __all__ = ["compare", "list_runs", "show"]
 @json_option
 def show(run: str, trial: str, project: Path | None, as_json: bool) -> None:
     """Print one trial of RUN (a folder, an id, or `latest`): its trace, grades and outcome."""
-    found = load(find_run(run, find_root(project)))
+    found = load(find_run(run, project))
     record = _trial(found, trial)
     case = next(case for case in found.definitions if case.id == record.case_id)
     trace = found.trace(record)
@@ -83,7 +83,7 @@ def compare(baseline: Path, candidate: Path, strict: bool, verbose: int, project
 
 
 def _path(given: Path, project: Path | None) -> Path:
-    return given if given.exists() else find_run(str(given), find_root(project))
+    return given if given.exists() else find_run(str(given), project)
 
 
 @click.command(name="list")

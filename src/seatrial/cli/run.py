@@ -9,13 +9,12 @@ from typing import Any
 
 import click
 
-from seatrial.cli.output import json_option, print_json, project_option, stderr, stdout
+from seatrial.cli.output import json_option, print_json, project_option, results_alone_on_stdout, stderr, stdout
 from seatrial.cli.release import show_decision
-from seatrial.errors import ExitCode, UsageError
+from seatrial.errors import ExitCode, NothingSelected
 from seatrial.harness.gating import Rulebook, judge, project_or_none, rulebook
 from seatrial.harness.plan import Request, plan, selected
 from seatrial.harness.runs import Run, execute, failed_ids, find_run, load
-from seatrial.loading.config import find_root
 
 __all__ = ["run"]
 
@@ -95,10 +94,10 @@ def _rules(project: Path | None, policy: Path | None, baseline: Path | None) -> 
 def _ids(failed_from: str | None, project: Path | None) -> frozenset[str] | None:
     if failed_from is None:
         return None
-    run = load(find_run(failed_from, find_root(project)))
+    run = load(find_run(failed_from, project))
     ids = failed_ids(run)
     if not ids:
-        raise UsageError(f"every case passed in {run.folder}; there is nothing to run again")
+        raise NothingSelected(f"every case passed in {run.folder}; there is nothing to run again")
     return ids
 
 
@@ -120,7 +119,7 @@ def _run(request: Request, *, quiet: bool) -> Run:
         print_diagnostics(stderr(), planned.warnings)
     if request.debug:
         return execute(planned, debugger=_post_mortem())
-    with Progress(stderr(), planned.total, quiet=quiet) as progress:
+    with results_alone_on_stdout(), Progress(stderr(), planned.total, quiet=quiet) as progress:
         return execute(planned, progress.update)
 
 

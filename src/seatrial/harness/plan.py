@@ -201,7 +201,7 @@ def plan(request: Request) -> Plan:
         agent=agent,
         cases=planned,
         info=info,
-        folder=request.output or Path(project.root) / "runs" / info.run_id,
+        folder=(request.output or Path(project.root) / "runs" / info.run_id).absolute(),
         concurrency=1 if request.debug else request.concurrency or project.concurrency,
         redactor=Redactor(project.secrets, project.redact),
         scratch=scratch,

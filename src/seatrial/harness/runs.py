@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from seatrial.core.trial import TrialRecord
 from seatrial.errors import Diagnostic, ExitCode, StorageError, UsageError, did_you_mean
 from seatrial.harness.hidden import veiled_case, veiled_record, veiled_trace
 from seatrial.harness.plan import Plan, Request, importable, plan
+from seatrial.loading.config import find_root
 from seatrial.report.files import write_results
 from seatrial.report.summary import summary
 from seatrial.runner.executors.local import LocalExecutor, Running
@@ -129,7 +131,7 @@ def _executing(
     definitions = _definitions(planned)
     settings = TrialSettings(prices=planned.project.prices, seed=planned.info.seed, on_agent_error=debugger)
     executor = LocalExecutor(planned.agent, settings, planned.concurrency, capture=debugger is None)
-    with importable(planned.project.root):
+    with importable(planned.project.root), _same_folder():
         writer = RunWriter.create(planned.folder, planned.info, definitions, planned.redactor)
         collector = _Collector(writer, planned.total, on_trial, planned.hidden)
         execution = _Execution(executor.start(FixedTrials(planned.cases), collector))
@@ -144,6 +146,16 @@ def _executing(
             raise
         finally:
             execution.run = _end(planned, collector, status)
+
+
+@contextmanager
+def _same_folder() -> Iterator[None]:
+    """An agent that changes the working folder changes it for its own run at most."""
+    here = Path.cwd()
+    try:
+        yield
+    finally:
+        os.chdir(here)
 
 
 def _end(planned: Plan, collector: _Collector, status: RunStatus) -> Run:
@@ -230,13 +242,18 @@ def load(folder: str | Path) -> Run:
     return Run(stored.folder, stored.info, stored.cases(), stored.records())
 
 
-def find_run(name: str, root: Path) -> Path:
-    """The folder of a run: a path, the id of a run of this project, or `latest`.
+def find_run(name: str, project: Path | None = None) -> Path:
+    """The folder of a run: a path, the id of a run of the project, or `latest`.
 
-    Raises UsageError with the nearest id when there is none.
+    `project` is the project's folder, None = found upward from here; a path needs none. Raises UsageError with the
+    nearest id when there is no such run.
     """
     if (Path(name) / "run.json").is_file():
         return Path(name)
+    try:
+        root = find_root(project)
+    except UsageError as error:
+        raise UsageError(f"{name}: there is no such run folder, and no project here to look for a run in") from error
     found = {folder.name: folder for folder in _run_folders(root)}
     if name == "latest":
         newest = max(found.values(), key=_started, default=None)
