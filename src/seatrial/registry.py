@@ -7,12 +7,14 @@ Built-in names stand in the tables below; other packages add theirs through entr
 from __future__ import annotations
 
 import importlib
+import pkgutil
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from seatrial.errors import UsageError, did_you_mean
+from seatrial.errors import UsageError, did_you_mean, nearest
 
 __all__ = ["Registry", "load_object"]
 
@@ -41,12 +43,22 @@ def _imported(module_name: str, path: str) -> Any:
         return importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name is not None and (module_name + ".").startswith(error.name + "."):
-            raise UsageError(f"{path!r}: there is no module named {error.name!r}") from error
+            close = _nearest_module(error.name)
+            hint = f"; did you mean {close!r}?" if close else ""
+            raise UsageError(f"{path!r}: there is no module named {error.name!r}{hint}") from error
         raise UsageError(f"{path!r}: importing it needs {error.name!r}, which is not installed") from error
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a module that people wrote may raise anything while it is imported
         raise UsageError(f"{path!r}: importing it raised {type(error).__name__}: {error}{_where(error)}") from error
+
+
+def _nearest_module(missing: str) -> str | None:
+    """The module that can be imported and whose name is closest to a missing one's."""
+    parent, dot, name = missing.rpartition(".")
+    places = getattr(sys.modules.get(parent), "__path__", []) if parent else None
+    close = nearest(name, [module.name for module in pkgutil.iter_modules(places)])
+    return close and f"{parent}{dot}{close}"
 
 
 def _where(error: BaseException) -> str:

@@ -144,9 +144,11 @@ def test_a_clean_up_that_fails_is_reported_and_the_folder_removed_all_the_same(
     trial.clean_up()
 
 
-def test_even_an_interrupted_clean_up_removes_the_folder(make_trial: Any, write: Any, scratch: Path) -> None:
+def test_even_a_clean_up_that_raises_an_interrupt_removes_the_folder(
+    make_trial: Any, write: Any, scratch: Path
+) -> None:
     body = "def orders(environment):\n    environment.workdir\n    yield\n    raise KeyboardInterrupt\n"
     trial = make_trial(function=write(body))
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(FixtureError, match="after its yield: KeyboardInterrupt"):
         trial.clean_up()
     assert list(scratch.iterdir()) == []

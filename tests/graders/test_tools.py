@@ -226,6 +226,29 @@ def test_scores_stay_within_0_and_1_and_are_1_exactly_on_a_pass(
         ),
         ({"name": "pay", "arguments": {"dry_run": {"$not": True}}}, tool_call("pay"), "fail", None),
         ({"name": "pay", "arguments": {"amount": 6}}, tool_call("pay", "junk"), "pass", None),
+        (
+            {"name": "pay", "arguments": {"amount": 6}},
+            tool_call("pay", "junk", state="invalid_arguments"),
+            "pass",
+            None,
+        ),
+        ({"name": "pay", "arguments": {"amount": 6}}, tool_call("pay", "junk", state="unknown_tool"), "pass", None),
+        ({"name": "pay", "arguments": {}}, tool_call("pay", "junk", state="invalid_arguments"), "fail", None),
+        (
+            {"name": "pay", "arguments": {"amount": 6}},
+            tool_call("pay", {"amuont": 6}, state="invalid_arguments"),
+            "fail",
+            "pay was called (rejected for its arguments) (call 1, event 1)",
+        ),
+        (
+            {"name": "pay", "arguments": {"amount": 6}},
+            tool_call("pay", state="unknown_tool"),
+            "fail",
+            "pay was called (a call of an unknown tool) (call 1, event 1)",
+        ),
+        ({"name": "pay", "arguments": {"amount": 6}}, tool_call("pay", {"amount": 5}, state="failed"), "pass", None),
+        ({"name": "pay", "arguments": {"amount": 6}}, tool_call("pay", {"amount": 6}, state="refused"), "fail", None),
+        ({"name": "pay", "arguments": {"amount": 6}}, tool_call("look", {}, state="unknown_tool"), "pass", None),
     ],
 )
 def test_forbidden_tools(rule: Any, call: dict[str, Any], verdict: str, reason: str | None) -> None:
@@ -298,6 +321,70 @@ def test_tool_order(calls: list[dict[str, Any]], verdict: str, reason: str | Non
     assert reason is None or grade.reason == reason
 
 
+RETRIES: dict[str, tuple[str, bool]] = {
+    "a failed attempt, repeated": ("verify! verify pay", True),
+    "several failed attempts": ("verify! verify! verify pay", True),
+    "an attempt of unknown state, repeated": ("verify? verify pay", True),
+    "paid before the attempt that worked": ("verify! pay verify pay", False),
+    "paid after a failed attempt only": ("verify! pay", False),
+    "tried to pay before the attempt that worked": ("verify! pay! verify pay", False),
+    "the payment fails and is repeated": ("verify pay! pay", True),
+    "the payment fails": ("verify pay!", True),
+    "both are repeated": ("verify! verify pay! pay", True),
+    "verified again later": ("verify pay verify! pay", True),
+    "a refused payment came first": ("pay- verify! verify pay", True),
+    "paid first": ("pay verify! verify pay", False),
+    "verification fails beside one that works": ("verify!1 verify1 pay2", True),
+    "paid in the turn of the attempt that worked": ("verify!1 verify2 pay2", False),
+    "paid in the turn of the failed attempt": ("verify!1 pay1 verify2 pay3", False),
+    "paid in the turn of a second verification": ("verify1 verify2 pay2", True),
+    "nothing but a failed attempt": ("verify!", True),
+}
+STATES_SHORT = {"!": "failed", "?": "unknown", "-": "refused"}
+
+
+def calls_of(text: str) -> list[dict[str, Any]]:
+    """`verify!2` is a failed call of verify in model turn 2."""
+    found = []
+    for word in text.split():
+        name = word.rstrip("0123456789")
+        step = word.removeprefix(name)
+        state = STATES_SHORT.get(name[-1], "executed")
+        found.append(tool_call(name.rstrip("!?-"), state=state, step=int(step) if step else None))
+    return found
+
+
+@pytest.mark.parametrize("what", RETRIES)
+def test_an_attempt_may_be_repeated_before_the_chain_goes_on(what: str) -> None:
+    text, holds = RETRIES[what]
+    grade = graded(CHAIN, *calls_of(text))
+    assert grade.verdict == ("pass" if holds else "fail"), grade.reason
+
+
+def test_every_link_of_a_longer_chain_may_be_repeated() -> None:
+    expected = {"tool_order": [["a", "b", "c"]]}
+    fail = {"state": "failed"}
+    assert graded(expected, *(tool_call(n) for n in "abc")).verdict == "pass"
+    retried = [tool_call("a", **fail), tool_call("a"), tool_call("b", **fail), tool_call("b"), tool_call("c")]
+    assert graded(expected, *retried).verdict == "pass"
+    assert graded(expected, *retried[:3], tool_call("c"), tool_call("b"), tool_call("c")).verdict == "fail"
+    assert graded(expected, tool_call("a", **fail), *retried[3:], tool_call("a")).verdict == "fail"
+
+
+def test_calls_that_overlap_have_no_order() -> None:
+    recorder = Recorder()
+    verify, pay = recorder.begin_tool_call("verify"), recorder.begin_tool_call("pay")
+    recorder.end_tool_call(verify, duration_ms=1.0)
+    recorder.end_tool_call(pay, duration_ms=1.0)
+    assert the_grade(CHAIN, finished(recorder)).verdict == "fail"
+
+
+def test_a_name_may_come_again_in_a_chain() -> None:
+    expected = {"tool_order": [["lock", "write", "lock"]]}
+    assert graded(expected, *(tool_call(n) for n in ("lock", "write", "lock"))).verdict == "pass"
+    assert graded(expected, *(tool_call(n) for n in ("write", "lock", "write", "lock"))).verdict == "fail"
+
+
 def test_a_missing_middle_fails_the_chain_and_is_named() -> None:
     expected = {"tool_order": [["a", "b", "c", "d"]]}
     assert (
@@ -340,6 +427,29 @@ def test_handoffs_and_approvals_may_stand_in_a_chain() -> None:
 
 def test_an_approval_asked_for_within_the_call_came_before_it() -> None:
     assert the_grade(ESCALATION, escalated(within=True)).verdict == "pass"
+
+
+def test_handoffs_and_approvals_may_be_repeated_too() -> None:
+    recorder = Recorder()
+    recorder.handoff("desk", "boss", completed=False)
+    recorder.handoff("desk", "boss")
+    recorder.approval("pay", {}, "denied")
+    record(recorder, tool_call("pay", state="refused"))
+    recorder.approval("pay", {}, "granted")
+    record(recorder, tool_call("pay", state="failed"))
+    record(recorder, tool_call("pay"))
+    assert the_grade(ESCALATION, finished(recorder)).verdict == "pass"
+    assert the_grade({"tool_order": [["pay", "handoff:boss"]]}, finished(recorder)).verdict == "fail"
+
+
+def test_a_payment_before_the_approval_is_out_of_order() -> None:
+    recorder = Recorder()
+    recorder.handoff("desk", "boss")
+    record(recorder, tool_call("pay", state="failed"))
+    recorder.approval("pay", {}, "granted")
+    record(recorder, tool_call("pay"))
+    grade = the_grade(ESCALATION, finished(recorder))
+    assert said(grade) == ("fail", 0.0, "pay (event 2) came not after a completed approval:pay (event 3)")
 
 
 def test_a_mixed_chain_abstains_where_the_common_order_is_unknown() -> None:

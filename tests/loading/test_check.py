@@ -24,18 +24,23 @@ def test_every_file_of_a_project_is_checked_in_one_go(printed) -> None:
             "policies/exceptions.yaml": "a: 1\na: 2\n",
         }
     )
-    assert [(problem.path, problem.rule) for problem in check(printed.root)] == [
+    assert sorted((problem.path, problem.rule) for problem in check(printed.root)) == [
         ("cases/smoke/a.yaml", "unknown-key"),
+        ("cases/smoke/b.yaml", "missing-file"),
+        ("cases/smoke/empty.yaml", "no-cases"),
         ("fixtures/broken.py", "python-syntax"),
         ("fixtures/unused/fixture.yaml", "unknown-key"),
         ("policies/exceptions.yaml", "duplicate-key"),
+        ("policies/exceptions.yaml", "unknown-key"),
         ("policies/release_policy.yaml", "leading-zero"),
+        ("policies/release_policy.yaml", "no-gates"),
+        ("policies/release_policy.yaml", "unknown-key"),
         ("policies/tool_permissions.yaml", "unknown-key"),
         ("seatrial.yaml", "unknown-key"),
     ]
 
 
-def test_warnings_and_overrides_show_once_the_cases_load(printed) -> None:
+def test_overrides_are_checked_with_their_fixture_and_files_without_cases_are_warned_about(printed) -> None:
     printed.write(
         {
             "cases/smoke/empty.yaml": "",
@@ -50,7 +55,7 @@ def test_warnings_and_overrides_show_once_the_cases_load(printed) -> None:
 
 
 def test_nothing_of_the_project_is_imported(printed) -> None:
-    printed.write({"my_module.py": "raise SystemExit", "fixtures/f.py": "raise SystemExit\ndef f(e): ...\n"})
+    printed.write({"my_module.py": "raise SystemExit", "fixtures/f.py": "raise SystemExit\ndef f(e): yield\n"})
     assert check(printed.root) == ()
 
 

@@ -5,7 +5,15 @@ from pathlib import Path
 import pytest
 
 from seatrial.errors import Diagnostic, InputError, UsageError
-from seatrial.loading.config import agent_spec, explain, find_root, load_project, options_from_environment
+from seatrial.loading.config import (
+    agent_spec,
+    explain,
+    find_root,
+    load_project,
+    options_from_environment,
+    places,
+    unknown_variables,
+)
 
 
 def load(folder, text: str, *, overrides: tuple[str, ...] = (), environ: dict[str, str] | None = None):
@@ -245,6 +253,65 @@ def test_every_setting_is_explained_with_its_origin(folder) -> None:
     assert found["isolation"] == ("process", "environment variable SEATRIAL_ISOLATION")
     assert found["defaults.limits.timeout_s"] == (60, "built-in")
     assert list(found) == sorted(found)
+
+
+def test_options_of_a_run_that_the_environment_gives_are_in_force_with_their_origin(folder) -> None:
+    folder.write(
+        {
+            "seatrial.yaml": "agent: {target: 'm:f', tools: stand_in}\nbuilds: {b: {target: 'm:f', tools: stand_in}}\n"
+            "defaults: {trials: 3, limits: {timeout_s: 9}}\nsuites: {smoke: {trials: 1, timeout_s: 2, risk: low}}\n"
+        }
+    )
+    environ = {"SEATRIAL_TRIALS": "5", "SEATRIAL_TIMEOUT_S": "2.5", "SEATRIAL_SEED": "7", "SEATRIAL_TOOLS": "real"}
+    found = settings(folder, environ=environ)
+    for key, value, name in (
+        ("defaults.thresholds.trials", 5, "TRIALS"),
+        ("suites.smoke.trials", 5, "TRIALS"),
+        ("defaults.limits.timeout_s", 2.5, "TIMEOUT_S"),
+        ("suites.smoke.timeout_s", 2.5, "TIMEOUT_S"),
+        ("seed", 7, "SEED"),
+        ("agent.tools", "real", "TOOLS"),
+        ("builds.b.tools", "real", "TOOLS"),
+    ):
+        assert found[key] == (value, f"environment variable SEATRIAL_{name}")
+    assert found["suites.smoke.risk"] == ("low", "seatrial.yaml:4:49")
+    without = settings(folder, environ={"SEATRIAL_TRIALS": ""})
+    assert without["defaults.thresholds.trials"] == (3, "seatrial.yaml:3:20")
+    assert "seed" not in without
+    with pytest.raises(UsageError, match="SEATRIAL_TRIALS is 0"):
+        settings(folder, environ={"SEATRIAL_TRIALS": "0"})
+
+
+def test_options_of_a_run_are_in_force_over_what_is_built_in(folder) -> None:
+    folder.write({"seatrial.yaml": ""})
+    assert settings(folder)["agent.tools"] == ("stand_in", "built-in")
+    found = settings(folder, environ={"SEATRIAL_TRIALS": "4", "SEATRIAL_TOOLS": "real"})
+    assert found["defaults.thresholds.trials"] == (4, "environment variable SEATRIAL_TRIALS")
+    assert found["agent.tools"] == ("real", "environment variable SEATRIAL_TOOLS")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("SEATRIAL_TRAILS", "did you mean SEATRIAL_TRIALS?"),
+        ("seatrial_trials", "did you mean SEATRIAL_TRIALS?"),
+        ("SEATRIAL_CONCURENCY", "did you mean SEATRIAL_CONCURRENCY?"),
+        ("SEATRIAL_9", ""),
+    ],
+)
+def test_an_environment_variable_that_nothing_reads_is_warned_about(folder, name: str, hint: str) -> None:
+    folder.write({"seatrial.yaml": "build_id: ${SEATRIAL_COMMIT:-dev}"})
+    environ = {name: "1", "SEATRIAL_TRIALS": "2", "SEATRIAL_COMMIT": "abc", "TRIALS": "3"}
+    (problem,) = unknown_variables(folder.root, environ)
+    assert (problem.severity, problem.rule, problem.hint) == ("warning", "unknown-variable", hint)
+    assert name in problem.message
+    load_project(folder=folder.root, environ=environ)
+
+
+def test_settings_have_their_places(folder) -> None:
+    folder.write({"seatrial.yaml": "agent: m:f\nbuilds:\n  a.b: {target: 'm:g'}\n"})
+    found = {key: (spot.line, spot.column) for key, spot in places(folder.root).items() if spot.path == "seatrial.yaml"}
+    assert found == {"agent": (1, 8), 'builds."a.b".target': (3, 17)}
 
 
 @pytest.mark.parametrize(

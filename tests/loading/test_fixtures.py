@@ -88,7 +88,8 @@ def test_a_fixture_shared_by_cases_is_read_once(printed) -> None:
     "source",
     [
         "def f(environment):\n    yield\n",
-        "async def f(environment):\n    yield\n",
+        "@decorated\nasync def f(environment): ...\n",
+        "def f(environment):\n    return made(environment)\n",
         "from elsewhere import g as f\n",
         "f = None\n",
     ],
@@ -132,7 +133,7 @@ def test_an_unknown_fixture_names_the_nearest(folder) -> None:
         ("database: {sqlite: nope.sql}", "missing-file", 1, "`database.sqlite`"),
         ("database: {sqlite: /etc/passwd}", "outside-project", 1, ""),
         ("files: nope/", "missing-file", 1, "`files`: there is no folder"),
-        ("database: {sqlite: pointer.sql}", "lfs-pointer", None, ""),
+        ("database: {sqlite: pointer.sql}", "lfs-pointer", 1, ""),
         ("faults: [{tool: x, error: a, latency_ms: 3}]", "wrong-value", 1, "one of error"),
         ("faults: [{tool: x, latency_ms: '3'}]", "wrong-value", 1, "'3' (text)"),
         ("faults: [{tool: x, error: a, probability: 2}]", "wrong-value", 1, "1 or less"),
@@ -160,6 +161,9 @@ def test_a_bad_fixture_is_named_with_rule_place_and_value(folder, text, rule, li
         ({"fixtures/f.py": "def f(:\n"}, "python-syntax"),
         ({"fixtures/f.py": "def g(environment): ...\n"}, "missing-key"),
         ({"fixtures/f.py": "def f(e): ...\n", "fixtures/f/fixture.yaml": ""}, "duplicate-fixture"),
+        ({"fixtures/f.py": "def f(environment): ...\n"}, "no-generator"),
+        ({"fixtures/f.py": "async def f(environment):\n    yield\n"}, "no-generator"),
+        ({"fixtures/f.py": "def f(environment):\n    def inner():\n        yield\n"}, "no-generator"),
         ({"fixtures/f/fixture.yaml": "state: s.json", "fixtures/f/s.json": "{"}, "json-syntax"),
     ],
 )

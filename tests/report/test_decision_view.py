@@ -56,7 +56,7 @@ def test_every_gate_has_figure_limit_and_verdict():
     for row in (
         ["critical_failures", "3", "at", "most", "0", "BLOCK", "3", "of", "40", "trials"],
         ["pass_rate", "90", "%", "at", "least", "98", "%", "REVIEW"],
-        ["drop_from_baseline", "–", "at", "most", "1", "points", "INCOMPLETE"],
+        ["drop_from_baseline", "–", "at", "most", "1", "point", "INCOMPLETE"],
         ["tool_precision", "100", "%", "at", "least", "95", "%", "pass", "27", "of", "27"],
         ["cost_per_success_usd", "0.3", "USD", "at", "most", "0.2", "USD", "block,", "excepted"],
         ["p95_latency_ms", "812", "ms", "at", "most", "12,000", "ms", "pass"],

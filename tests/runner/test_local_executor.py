@@ -65,6 +65,35 @@ def run(agent: Any, cases: list[PlannedCase], concurrency: int = 10) -> list[Tri
     return sink.records
 
 
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
+@pytest.mark.parametrize("whose", ["agent", "grader"])
+def test_a_task_that_raises_system_exit_ends_its_trial_and_no_other(error: type[BaseException], whose: str) -> None:
+    async def stop() -> None:
+        raise error
+
+    async def in_a_task() -> None:
+        await asyncio.gather(asyncio.create_task(stop()), asyncio.sleep(0))
+
+    async def agent(task: str) -> str:
+        if whose == "agent" and task == "1":
+            await in_a_task()
+        return task
+
+    class Judge:
+        name, required, needs_answer, blocking = "judge", True, True, False
+
+        async def grade(self, context: GradingContext) -> Grade:
+            if whose == "grader" and context.case.input == "1":
+                await in_a_task()
+            return Grade(verdict=Verdict.PASS)
+
+    records = {record.case_id: record for record in run(agent, planned(5, grader=Judge()))}
+    assert {name: record.status.value for name, record in records.items()} == {
+        **dict.fromkeys(("c0", "c2", "c3", "c4"), "passed"),
+        "c1": "failed" if whose == "agent" else "invalid",
+    }
+
+
 @pytest.mark.parametrize("cap", [1, 3])
 def test_bl_068_no_more_trials_in_flight_than_allowed_counting_agent_and_graders(cap: int) -> None:
     meter = Meter()

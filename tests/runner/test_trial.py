@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +22,7 @@ from seatrial.core.project import AgentSpec
 from seatrial.core.trace import StopReason, Trace
 from seatrial.core.trial import InvalidReason, TrialRecord, TrialStatus
 from seatrial.core.usage import Price
+from seatrial.environment.failure import TrialOver
 from seatrial.environment.workspace import FileFixture
 from seatrial.graders import graders_for
 from seatrial.runner.trial import TrialSettings, run_trial, seed_of
@@ -107,6 +110,75 @@ def test_an_agent_may_raise_any_base_exception(error: BaseException, is_async: b
     assert record.stop_reason is StopReason.AGENT_ERROR
     assert record.error is not None
     assert record.error.type.endswith(type(error).__name__)
+
+
+class Missing(StopIteration):
+    """An exception of an agent's own that happens to end iterations."""
+
+
+STOPS = [StopIteration("no more rows"), StopAsyncIteration("no more rows"), Missing("no more rows")]
+
+
+def raising_agents(error: BaseException) -> dict[str, Any]:
+    """Agents of every kind that raise this."""
+
+    def agent(task: str) -> str:
+        raise error
+
+    async def later(task: str) -> str:
+        raise error
+
+    async def in_a_loop(task: str) -> str:
+        async def rows() -> Any:
+            raise error
+            yield
+
+        async for row in rows():
+            return str(row)
+        return ""
+
+    class Invokes:
+        def reset(self, fixture: str) -> None:
+            pass
+
+        def invoke(self, case: dict[str, Any]) -> str:
+            raise error
+
+    def factory(environment: Any) -> Any:
+        raise error
+
+    async def late_factory(environment: Any) -> Any:
+        return agent
+
+    return {
+        "sync": agent,
+        "async": later,
+        "generator": in_a_loop,
+        "invoke": Invokes,
+        "factory": factory,
+        "late factory": late_factory,
+    }
+
+
+@pytest.mark.parametrize("error", STOPS, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("kind", raising_agents(ValueError()))
+def test_what_ends_an_iteration_keeps_its_type_and_message(error: BaseException, kind: str) -> None:
+    seen: list[BaseException] = []
+    record, _ = trial(raising_agents(error)[kind], on_agent_error=seen.append)
+    assert record.stop_reason is StopReason.AGENT_ERROR
+    assert record.error is not None
+    assert record.error.type.rpartition(".")[2] == type(error).__name__
+    assert record.error.message == "no more rows"
+    assert "coroutine raised" not in record.error.traceback
+    assert seen == [error]
+
+
+def test_a_runtime_error_of_the_agents_own_is_not_taken_apart() -> None:
+    def agent(task: str) -> str:
+        raise RuntimeError("the generator is broken") from StopIteration("x")
+
+    record, _ = trial(agent)
+    assert record.detail == "raised RuntimeError: the generator is broken"
 
 
 def test_a_hostile_exception_text_does_not_hide_the_failure() -> None:
@@ -198,6 +270,121 @@ def test_a_grader_that_breaks_is_its_own_failure_and_stops_no_other() -> None:
     assert (record.status, record.invalid_reason) == (TrialStatus.INVALID, InvalidReason.GRADER)
     assert [(item.name, item.error) for item in record.grader_failures] == [("first", "KeyError")]
     assert [grade.name for grade in record.grades] == ["second"]
+
+
+ANYTHING = [
+    SystemExit(3),
+    KeyboardInterrupt(),
+    GeneratorExit(),
+    asyncio.CancelledError(),
+    StopIteration("none left"),
+    TrialOver("late"),
+    BaseException("anything"),
+]
+
+
+@pytest.mark.parametrize("error", ANYTHING, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("how", ["sync", "blocking", "async"])
+def test_a_grader_may_raise_any_base_exception(error: BaseException, how: str) -> None:
+    def breaks(_: GradingContext) -> Grade:
+        raise error
+
+    async def later(_: GradingContext) -> Grade:
+        raise error
+
+    broken = Says(later if how == "async" else breaks, "first", blocking=how == "blocking")
+    record, _ = trial(str.upper, graders=(broken, Says(passes, "second")))
+    assert (record.status, record.invalid_reason) == (TrialStatus.INVALID, InvalidReason.GRADER)
+    assert [(item.name, item.error, item.message) for item in record.grader_failures] == [
+        ("first", type(error).__name__, str(error))
+    ]
+    assert [grade.name for grade in record.grades] == ["second"]
+
+
+def test_a_cancellation_of_the_trial_passes_through_a_grader() -> None:
+    async def cancelled_while_grading() -> None:
+        reached, case = asyncio.Event(), Case(id="c", input="hello")
+
+        async def waits(_: GradingContext) -> Grade:
+            reached.set()
+            await asyncio.Event().wait()
+            raise AssertionError
+
+        planned = plan(case, graders=(Says(waits),))
+        task = asyncio.create_task(run_trial(agent_for(str.upper, AgentSpec()), planned, 1, TrialSettings()))
+        await reached.wait()
+        task.cancel()
+        await task
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(cancelled_while_grading())
+
+
+@pytest.mark.parametrize("error", [*ANYTHING, ValueError("broke")], ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("where", ["fixture", "clean-up", "outcome", "observer"])
+def test_a_fixture_may_raise_any_base_exception(error: BaseException, where: str, tmp_path: Path) -> None:
+    FIXTURES["error"] = error
+    (tmp_path / "f.py").write_text(FIXTURE_FILE.replace("WHERE", repr(where)))
+    spec = FixtureSpec(function="f.py:f", folder=str(tmp_path))
+    record, _ = trial(str.upper, spec=spec, graders=(Says(passes),))
+    assert (record.status, record.invalid_reason) == (TrialStatus.INVALID, InvalidReason.FIXTURE)
+    assert type(error).__name__ in record.detail
+    assert str(error) in record.detail
+
+
+FIXTURES: dict[str, BaseException] = {}
+FIXTURE_FILE = f"""
+import sys
+def f(environment):
+    error = sys.modules[{__name__!r}].FIXTURES["error"]
+    def raises(_):
+        raise error
+    if WHERE == "fixture":
+        raise error
+    if WHERE == "outcome":
+        environment.outcome = raises
+    if WHERE == "observer":
+        environment.outcome = {{"n": raises}}
+    yield
+    if WHERE == "clean-up":
+        raise error
+"""
+
+
+class BrokenUser:
+    def __init__(self, case: Case, *, asynchronous: bool) -> None:
+        self.reply = self.later if asynchronous else self.now
+
+    def now(self, answers: list[str]) -> str:
+        raise FIXTURES["error"]
+
+    async def later(self, answers: list[str]) -> str:
+        raise FIXTURES["error"]
+
+
+def sync_user(case: Case) -> BrokenUser:
+    return BrokenUser(case, asynchronous=False)
+
+
+def async_user(case: Case) -> BrokenUser:
+    return BrokenUser(case, asynchronous=True)
+
+
+def no_user(case: Case) -> BrokenUser:
+    raise FIXTURES["error"]
+
+
+@pytest.mark.parametrize("error", [*ANYTHING, ValueError("broke")], ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("user", ["sync_user", "async_user", "no_user"])
+def test_a_simulated_user_that_breaks_is_no_failure_of_the_agents(
+    error: BaseException, user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    FIXTURES["error"] = error
+    monkeypatch.setitem(sys.modules, "users_of_this_test", sys.modules[__name__])
+    case = Case(id="c", input="go", user={"use": f"users_of_this_test:{user}"})
+    record, _ = trial(str.upper, case, graders=(Says(passes),))
+    assert (record.status, record.invalid_reason) == (TrialStatus.INVALID, InvalidReason.FIXTURE)
+    assert record.detail.startswith(f"fixture: the simulated user: {type(error).__name__}")
 
 
 def test_a_failed_required_grade_outweighs_a_broken_grader() -> None:

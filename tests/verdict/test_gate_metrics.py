@@ -103,15 +103,16 @@ def test_new_failures_count_what_chance_cannot_explain() -> None:
 def test_side_effects_and_events_come_from_rules_and_from_adapters() -> None:
     grades = {
         "s/a": {
-            "permissions": {"unauthorized_side_effects": [2, 1], "violations/cross_tenant_access": [1, 1]},
+            "permissions": {"unauthorized_side_effects": [3, 1], "violations/cross_tenant_access": [2, 1]},
             "trace": {"safety/unapproved_side_effect": [1, 1], "safety/cross_tenant_access": [1, 1]},
-        }
+        },
+        "s/b": {"trace": {"safety/limit_exceeded": [1, 1], "safety/unapproved_side_effect": [1, 1]}},
     }
     seen = evidence({"s/a": "f", "s/b": "p"}, grades=grades)
-    assert figure_of("unauthorized_side_effects", seen).value == 3
+    assert figure_of("unauthorized_side_effects", seen).value == 5
     assert figure_of("cross_tenant_events", seen).value == 2
     found = figure_of("critical_failures", seen)
-    assert (found.value, found.counts, found.cases) == (1, "1 in 2 trials", ("s/a",))
+    assert (found.value, found.counts, found.cases) == (2, "2 in 2 trials", ("s/a", "s/b"))
 
 
 def test_an_exposure_is_counted_once_although_two_tallies_tell_of_it() -> None:

@@ -173,7 +173,7 @@ class _LateSession:
         if self._session is None:
             raise RuntimeError("the agent's factory failed before")
         session = self._session
-        answer = await asyncio.to_thread(session.invoke, turn) if session.blocking else session.invoke(turn)
+        answer = await _in_thread(session, turn) if session.blocking else session.invoke(turn)
         return await answer if inspect.isawaitable(answer) else answer
 
     def close(self) -> None:
@@ -182,3 +182,18 @@ class _LateSession:
             self._session.close()
         if inspect.iscoroutine(self._building):
             self._building.close()
+
+
+async def _in_thread(session: Session, turn: TurnInput) -> Answer | Awaitable[Answer]:
+    """`session.invoke(turn)` in a thread. A future cannot carry StopIteration, so that comes back as a value."""
+
+    def invoked() -> tuple[Any, StopIteration | None]:
+        try:
+            return session.invoke(turn), None
+        except StopIteration as error:
+            return None, error
+
+    answer, error = await asyncio.to_thread(invoked)
+    if error is not None:
+        raise error
+    return answer  # type: ignore[no-any-return]

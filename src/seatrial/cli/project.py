@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from seatrial.cli.output import json_option, print_json, project_option, stdout
+from seatrial.core.grading import count
 from seatrial.errors import ExitCode
 
 __all__ = ["check", "config", "schema"]
@@ -17,11 +18,11 @@ __all__ = ["check", "config", "schema"]
 @project_option
 @json_option
 def check(project: Path | None, as_json: bool) -> None:
-    """Check seatrial.yaml, cases, fixtures and policies, and report all errors of all files at once.
+    """Check seatrial.yaml, cases, fixtures, policies and the code they name, and report all errors at once.
 
-    Exits 0 when there is no error (warnings are fine), 2 otherwise.
+    Your modules are imported, the agent is not called. Exits 0 when there is no error (warnings are fine), 2 otherwise.
     """
-    from seatrial.loading.check import check as check_project
+    from seatrial.harness.checking import check_project
     from seatrial.loading.config import find_root
 
     found = check_project(find_root(project))
@@ -35,7 +36,7 @@ def check(project: Path | None, as_json: bool) -> None:
 
         print_diagnostics(stdout(), found)
         warnings = len(found) - len(errors)
-        click.echo(f"{len(errors)} errors, {warnings} warnings" if found else "no errors")
+        click.echo(f"{count(len(errors), 'error')}, {count(warnings, 'warning')}" if found else "no errors")
     sys.exit(ExitCode.USAGE if errors else ExitCode.PASS)
 
 

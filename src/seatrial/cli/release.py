@@ -16,6 +16,7 @@ from seatrial.harness.comparing import side_at
 from seatrial.harness.gating import Gated, judge, project_or_none, rulebook
 from seatrial.harness.plan import Plan
 from seatrial.harness.runs import find_run
+from seatrial.loading.files import is_there
 from seatrial.report.files import check_writable
 from seatrial.store.rundir import RunFolder
 from seatrial.verdict.baseline import read_baseline
@@ -200,7 +201,7 @@ def _root(project: Path | None) -> Path:
 
 def _approved(project: Path | None) -> Path:
     path = _root(project) / "baselines" / "approved.json"
-    if not path.is_file():
+    if not is_there(path):
         raise UsageError(f"{path}: there is no approved baseline yet; `seatrial approve` makes one")
     return path
 

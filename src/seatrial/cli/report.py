@@ -14,6 +14,7 @@ from seatrial.core.project import Project
 from seatrial.errors import UsageError
 from seatrial.harness.gating import Candidate, project_or_none
 from seatrial.harness.runs import find_run
+from seatrial.loading.files import is_there
 from seatrial.report.files import check_writable
 from seatrial.store.atomic import write_text
 from seatrial.verdict.baseline import read_baseline
@@ -74,7 +75,7 @@ def report(
 def _compared(candidate: Candidate, named: Path | None, project: Project | None) -> Comparison | None:
     """The baseline beside the run; None where there is no baseline."""
     approved = None if project is None else Path(project.root) / "baselines" / "approved.json"
-    path = named or (approved if approved is not None and approved.is_file() else None)
+    path = named or (approved if approved is not None and is_there(approved) else None)
     return None if path is None else candidate.compared_with(read_baseline(path))
 
 

@@ -312,7 +312,8 @@ class Thresholds(Frozen):
             return trials
         if isinstance(wanted, int):
             if wanted > trials:
-                raise ValueError(f"required_successes is {wanted}, but only {trials} trials run")
+                run = "trial runs" if trials == 1 else "trials run"
+                raise ValueError(f"required_successes is {wanted}, but only {trials} {run}")
             return wanted
         share = float(str(wanted)[:-1]) / 100
         return max(1, -int(-share * trials // 1))

@@ -7,7 +7,7 @@ from typing import Literal
 
 from seatrial.errors import UsageError, did_you_mean
 
-__all__ = ["COMMON_GROUPS", "METRICS", "Metric", "metric_named"]
+__all__ = ["COMMON_GROUPS", "METRICS", "Metric", "metric_named", "points"]
 
 Unit = Literal["share", "points", "count", "number", "ms", "usd"]
 
@@ -39,12 +39,17 @@ class Metric:
             case "share":
                 return f"{_short(100 * value)} %"
             case "points":
-                return f"{_short(100 * value)} points"
+                return points(_short(100 * value))
             case "ms":
                 return f"{value:,.0f} ms"
             case "usd":
                 return f"{value:.4g} USD"
         return _short(value)
+
+
+def points(number: str) -> str:
+    """`1 point`, `2 points`, `1.5 points`; of a text, for `1.0 points` is no `1 point`."""
+    return f"{number} {'point' if number in ('1', '-1') else 'points'}"
 
 
 def _short(value: float) -> str:

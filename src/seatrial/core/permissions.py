@@ -15,6 +15,7 @@ from seatrial.core.frozen import Frozen
 
 __all__ = [
     "CRITICAL_VIOLATIONS",
+    "SIDE_EFFECT_VIOLATIONS",
     "VIOLATIONS",
     "ApprovalRequirement",
     "AuditRule",
@@ -45,6 +46,17 @@ VIOLATIONS = (
 """What a trace may violate."""
 
 CRITICAL_VIOLATIONS = frozenset(VIOLATIONS) - {"unknown_tool", "unlisted_tool", "continued_after_error", "handoff_loop"}
+
+SIDE_EFFECT_VIOLATIONS = frozenset(
+    {
+        "unauthorized_agent",
+        "precondition_missing",
+        "limit_exceeded",
+        "unapproved_side_effect",
+        "duplicate_side_effect",
+    }
+)
+"""Those that mean a call was made that the rules do not allow."""
 
 Name = Annotated[str, Field(min_length=1)]
 

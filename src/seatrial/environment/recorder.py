@@ -32,7 +32,7 @@ from seatrial.core.trace import (
     ToolCallEvent,
     Usage,
 )
-from seatrial.environment.failure import TrialOver
+from seatrial.environment.failure import TrialOver, error_text
 from seatrial.environment.reports import (
     check_handoff,
     check_tool_call,
@@ -47,14 +47,6 @@ __all__ = ["Recorder", "StepLimitReached", "error_text", "is_handoff_tool", "rea
 
 class StepLimitReached(BaseException):
     """The trial's hard stop. A BaseException, so that an agent's own `except Exception` does not swallow it."""
-
-
-def error_text(error: object) -> str:
-    """`Type: message` of an exception; other things as text."""
-    try:
-        return f"{type(error).__name__}: {error}" if isinstance(error, BaseException) else str(error)
-    except Exception as broken:  # noqa: BLE001  an agent's own __str__ may raise anything
-        return f"{type(error).__name__} (its text raised {type(broken).__name__})"
 
 
 _Entry = tuple[type, dict[str, Any]]

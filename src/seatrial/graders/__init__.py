@@ -22,19 +22,20 @@ Tallies, by which every figure over trials is a sum of `hit` over a sum of `of`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from seatrial.core.case import Case, Expected, ResponseExpectation
+from seatrial.core.case import Case, Expected
 from seatrial.core.expectations import problems_with_expected
 from seatrial.core.grade import Grade
+from seatrial.core.grade_names import PERMISSIONS, canonical, keys_of, name_problems, threshold_keys
 from seatrial.core.grading import unobserved
 from seatrial.core.ports import Grader, GradingContext
 from seatrial.core.trace import Message, Observable, Trace
 from seatrial.core.trajectory import steps_in
-from seatrial.errors import UsageError, did_you_mean
+from seatrial.errors import UsageError
 from seatrial.registry import load_object
 
 if TYPE_CHECKING:
@@ -70,7 +71,6 @@ _ANSWERS = {
     "response.language": "answer:language",
 }
 """Likewise for the graders of the final output."""
-_RENAMED = {"max_steps": "step_efficiency"}
 _load = cache(load_object)
 
 
@@ -142,48 +142,24 @@ def graders_for(case: Case, *, canaries: bool = False, rules: Any = None) -> tup
     unknown name in `advisory`, and two grades of one name.
     """
     _check_expectations(case)
-    built: list[BuiltIn | OwnGrader] = [*_built_in(case.expected), *_thresholds(case)]
+    built = list(_built_in(case.expected))
+    built += [BuiltIn(key, key, case.expected) for key in threshold_keys(case)]
     for number, turn in enumerate(case.turns, start=2):
         built += _built_in(turn.expected, number)
-    if canaries or rules is not None:
-        built.append(BuiltIn("permissions", "permissions", case.expected))
-    built += _own(case)
-    _check_names(case, built)
-    return tuple(_advisory(grader, case) for grader in built)
+    has_permissions = canaries or rules is not None
+    if has_permissions:
+        built.append(BuiltIn(PERMISSIONS, PERMISSIONS, case.expected))
+    own = tuple(_own(case))
+    for problem in name_problems(case, [grader.name for grader in own], permissions=has_permissions):
+        raise UsageError(f"case {case.id}: {problem.message}" + (f"; {problem.hint}" if problem.hint else ""))
+    graders: list[BuiltIn | OwnGrader] = [*built, *own]
+    return tuple(_advisory(grader, case) for grader in graders)
 
 
 def _built_in(expected: Expected, turn: int | None = None) -> Iterator[BuiltIn]:
     prefix = "" if turn is None else f"turn[{turn}]."
-    for key in _keys(expected):
+    for key in keys_of(expected):
         yield BuiltIn(f"{prefix}{key}", key, expected, turn=turn)
-
-
-def _keys(expected: Expected) -> Iterator[str]:
-    """Names of the grades that an `expected` asks for."""
-    for key in Expected.model_fields:
-        value = getattr(expected, key)
-        if key == "response":
-            yield from _response_keys(expected.response)
-        elif key == "required_tools":
-            if value is not None or expected.exact_tools:
-                yield key
-        elif key == "output":
-            if expected.states(key):
-                yield key
-        elif value not in (None, (), False) and key not in ("allowed_tools", "exact_tools"):
-            yield _RENAMED.get(key, key)
-
-
-def _response_keys(response: ResponseExpectation | None) -> Iterator[str]:
-    for key in ResponseExpectation.model_fields if response else ():
-        if getattr(response, key) not in (None, ()):
-            yield f"response.{key}"
-
-
-def _thresholds(case: Case) -> Iterator[BuiltIn]:
-    for key in ("max_latency_ms", "max_estimated_cost_usd"):
-        if getattr(case.thresholds, key) is not None:
-            yield BuiltIn(key, key, case.expected)
 
 
 def _own(case: Case) -> Iterator[OwnGrader]:
@@ -216,17 +192,6 @@ def _check_expectations(case: Case) -> None:
         raise UsageError(f"case {case.id}: " + "; ".join(problems))
 
 
-def _check_names(case: Case, built: Iterable[Grader]) -> None:
-    names = Counter(grader.name for grader in built)
-    twice = [name for name, number in names.items() if number > 1]
-    if twice:
-        raise UsageError(f"case {case.id}: two grades are called {twice[0]!r}; give one of the graders a `name:`")
-    for name in case.advisory:
-        if _RENAMED.get(name, name) not in names:
-            hint = did_you_mean(name, list(names))
-            raise UsageError(f"case {case.id}: advisory: no grade is called {name!r}" + (f"; {hint}" if hint else ""))
-
-
 def _advisory(grader: BuiltIn | OwnGrader, case: Case) -> Grader:
-    listed = grader.name in {_RENAMED.get(name, name) for name in case.advisory}
+    listed = grader.name in {canonical(name) for name in case.advisory}
     return replace(grader, required=False) if listed else grader

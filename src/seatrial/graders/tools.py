@@ -5,15 +5,30 @@
 | executed | yes | yes | yes |
 | failed | only with `state: failed` | yes | yes |
 | refused | only with `state: refused` | as attempted, unless the rule says `attempts: allowed` | no |
-| unknown_tool, invalid_arguments, unknown | no | yes, by name | yes |
+| unknown_tool, invalid_arguments | no | yes, by name | yes |
+| unknown | no | yes | yes |
 
-Malformed arguments match nothing, so they satisfy no requirement and no rule that names arguments. Required calls are
-assigned to observed calls one to one, as many as possible. A call beyond `times`, and under `exact_tools` (which
-`required_tools: []` implies) any call neither required nor allowed, is unexpected: it fails the grade and joins the
-denominator of its score. A refused attempt at a tool that is required is not unexpected.
+Malformed arguments match nothing, so they satisfy no requirement and no rule that names arguments, though a rule by
+name alone still holds. "By name": a tool that does not exist, or that would not take what it was given, says nothing
+about what the arguments mean, so a rule with arguments counts such a call by its name.
 
-In `tool_order` only executed calls, granted or edited approvals and completed hand-offs can come before something;
-what comes after may also be a call that failed. An approval asked for within a call, for that call, came before it.
+Required calls are assigned to observed calls one to one, as many as possible. A call beyond `times`, and under
+`exact_tools` (which `required_tools: []` implies) any call neither required nor allowed, is unexpected: it fails the
+grade and joins the denominator of its score. A refused attempt at a tool that is required is not unexpected.
+
+**tool_order**: an entry happened where a call executed, failed or is of unknown state, an approval was granted or
+edited, a hand-off was completed; refused and rejected calls did not. A call that executed, and any approval and
+hand-off that happened, is completed. One thing comes before another when it was completed before the other began and
+they are not of one model turn; an approval asked for within a call, for that call, came before it too. Then a chain
+holds when
+
+1. no entry that never happened is followed by one that did;
+2. the first of each later name had some completed one of its predecessor before it. That need not be the first of them:
+   an attempt that failed may be repeated before the chain goes on, but nothing may go on without any that completed;
+3. completed ones contain the chain as a subsequence, by name and arguments, as far as it happened; the last of it may
+   have failed.
+
+So with `[verify, refund]`: verify (failed), verify, refund holds; verify (failed), refund, verify, refund does not.
 """
 
 from __future__ import annotations
@@ -296,11 +311,16 @@ def _deed(state: CallState) -> str:
     return "was called" if state is CallState.EXECUTED else f"was called ({_words(state)})"
 
 
+_BY_NAME = (CallState.UNKNOWN_TOOL, CallState.INVALID_ARGUMENTS)
+
+
 def _is_forbidden(rule: ForbiddenCall, call: ToolCallEvent, context: GradingContext) -> bool:
     if call.name != rule.name or (call.state is CallState.REFUSED and rule.attempts == "allowed"):
         return False
     if not rule.arguments:
         return True
+    if call.state in _BY_NAME:
+        return not call.malformed
     versions = [call.arguments] if call.asked is None else [call.arguments, call.asked]
     readable = [version or {} for version in versions if version is None or isinstance(version, dict)]
     return any(matches(rule.arguments, version, input=context.case.input) for version in readable)
@@ -338,7 +358,10 @@ def _fits(pattern: ApprovalPattern, approval: Approval, context: GradingContext)
 
 
 def tool_order(context: GradingContext) -> Grade | None:
-    """Every chain holds: each later entry needs a completed earlier one, in another model turn."""
+    """Every chain holds: each later entry needs a completed earlier one, in another model turn.
+
+    The exact rule is at the top of this module.
+    """
     chains = context.expected.tool_order
     if not chains:
         return None
@@ -419,14 +442,16 @@ def _broken(chain: Sequence[OrderEntry], context: GradingContext) -> _Problem | 
             f"{names[after]} (event {first}) without {names[gap]} before it, which never happened", (first,)
         )
     linked = happened[0] if happened else []
-    for (former, before), (latter, later) in pairwise(zip(names, happened, strict=False)):
+    for place, (before, later) in enumerate(pairwise(happened), start=1):
         linked = [item for item in later if any(earlier.before(item) for earlier in linked)]
-        if not linked or (former != latter and not before[0].before(later[0])):
-            return _out_of_order(former, before[0], latter, later[0])
+        is_new = names[place] not in names[:place]
+        if not linked or (is_new and not any(earlier.before(later[0]) for earlier in before)):
+            return _out_of_order(names[place - 1], before, names[place], later[0])
     return None
 
 
-def _out_of_order(former: str, before: _Happening, latter: str, after: _Happening) -> _Problem:
+def _out_of_order(former: str, happened: Sequence[_Happening], latter: str, after: _Happening) -> _Problem:
+    before = next((item for item in happened if item.ended is not None), happened[0])
     if before.step is not None and before.step == after.step:
         why = f"in the same model turn as {former} (event {before.number})"
     else:

@@ -21,6 +21,7 @@ from seatrial.core.trial import TrialRecord
 from seatrial.errors import InputError, UsageError
 from seatrial.loading.cases import load_cases
 from seatrial.loading.config import find_root, load_project
+from seatrial.loading.files import is_there
 from seatrial.loading.policies import load_exceptions, load_policy
 from seatrial.report.files import write_json
 from seatrial.report.summary import summary
@@ -166,7 +167,7 @@ def rulebook(
     read_policy, exceptions = load_policy(home, policy, suites=suites), load_exceptions(home)
     path = baseline if baseline is not None else root and root / "baselines" / "approved.json"
     approved = None
-    if with_baseline and path is not None and (baseline is not None or path.is_file()):
+    if with_baseline and path is not None and (baseline is not None or is_there(path)):
         approved = read_baseline(path)
     digests = {
         "policy": digest(read_policy.model_dump(mode="json", exclude_defaults=True)),

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import metadata
@@ -32,13 +32,25 @@ from seatrial.environment.trial import TrialEnvironment
 from seatrial.environment.workspace import FileFixture
 from seatrial.errors import Diagnostic, InputError, UsageError, did_you_mean
 from seatrial.graders import graders_for
+from seatrial.harness.own_code import at_first_place, problem_at_case, problems_with_code
 from seatrial.loading.cases import load_cases
-from seatrial.loading.config import agent_spec, load_project, options_from_environment
+from seatrial.loading.config import agent_spec, load_project, options_from_environment, unknown_variables
 from seatrial.loading.fixtures import FixtureFiles, fixture_for
 from seatrial.loading.policies import load_rules
 from seatrial.loading.selection import Selection, select
 
-__all__ = ["Plan", "Request", "Selected", "importable", "plan", "selected"]
+__all__ = [
+    "Plan",
+    "Planner",
+    "Request",
+    "Scratch",
+    "Selected",
+    "forget_projects",
+    "importable",
+    "plan",
+    "selected",
+    "with_environment",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +160,7 @@ def _lies_in(module: Any, folder: str) -> bool:
     return isinstance(file, str) and Path(file).is_relative_to(folder)
 
 
-def _forget_projects() -> None:
+def forget_projects() -> None:
     """Let the next run import its project afresh: another project may have modules of the same names, and in a
     notebook the agent may have been edited meanwhile. What the caller imported itself stays."""
     for name in _imported:
@@ -177,22 +189,24 @@ def selected(request: Request) -> Selected:
     project = load_project(folder=request.project, overrides=request.set)
     loaded = load_cases(project)
     cases = select(loaded.cases, request.selection, Path(project.root))
-    return Selected(project, cases, loaded.hidden, loaded.warnings)
+    warnings = (*unknown_variables(Path(project.root)), *loaded.warnings)
+    return Selected(project, cases, loaded.hidden, warnings)
 
 
 def plan(request: Request) -> Plan:
-    """Resolve a request. Every mistake that can be known before the first agent call is raised here."""
-    request = _with_environment(request)
+    """Resolve a request. Every mistake that can be known before the first agent call is raised here.
+
+    What the project's modules print while they are imported goes to standard error: standard output is for results.
+    """
+    request = with_environment(request)
     found = selected(request)
     project, cases, warnings = found.project, found.cases, found.warnings
-    _forget_projects()
-    with importable(project.root):
-        _refuse_what_is_not_built(cases)
+    forget_projects()
+    with importable(project.root), redirect_stdout(sys.stderr):
         spec, agent = _agent(project, request)
         scratch = Scratch()
         rules = load_rules(project)
-        planner = _Planner(project, request, spec, rules, scratch)
-        planned = tuple(planner.planned(case, order) for order, case in enumerate(cases))
+        planned = Planner(project, request, spec, rules, scratch).all(cases)
     if rules is not None:
         warnings = (*warnings, _RULES_NOT_GRADED)
     info = _info(project, request, spec, agent, planned)
@@ -218,23 +232,16 @@ _RULES_NOT_GRADED = Diagnostic(
 )
 
 
-def _with_environment(request: Request) -> Request:
+def with_environment(request: Request) -> Request:
     """Environment variables fill in what neither the command line nor the caller gave."""
     given = options_from_environment()
     return replace(request, **{name: value for name, value in given.items() if getattr(request, name) is None})
 
 
-def _refuse_what_is_not_built(cases: Sequence[Case]) -> None:
-    """A case that asks for what this version cannot do is refused by name, never run without it."""
-    found = [
-        Diagnostic(
-            rule="not-available", path=case.path, line=case.line, message=f"case {case.id} has {what}", hint=hint
-        )
-        for case in cases
-        for what, hint in _not_built(case)
-    ]
-    if found:
-        raise InputError(found)
+def _not_available(case: Case) -> Iterator[Diagnostic]:
+    """What a case asks for and this version cannot do: it is refused by name, never run without it."""
+    for what, hint in _not_built(case):
+        yield Diagnostic("not-available", f"case {case.id} has {what}", case.path, case.line, hint=hint)
 
 
 def _not_built(case: Case) -> Iterator[tuple[str, str]]:
@@ -277,7 +284,7 @@ def _agent_spec(project: Project, request: Request) -> AgentSpec:
 
 
 @dataclass
-class _Planner:
+class Planner:
     """Gives each case what its trials need; reads each fixture once."""
 
     project: Project
@@ -287,6 +294,25 @@ class _Planner:
     scratch: Scratch
     _read: dict[str, FixtureFiles] = field(default_factory=dict)
 
+    def all(self, cases: Sequence[Case]) -> tuple[PlannedCase, ...]:
+        """Every case as it is to be run. Raises InputError with whatever is wrong in any of them."""
+        planned: list[PlannedCase] = []
+        of_cases: list[Diagnostic] = []
+        of_fixtures: list[Diagnostic] = []
+        for order, case in enumerate(cases):
+            bad = [*_not_available(case), *problems_with_code(case)]
+            of_cases += bad
+            try:
+                if not bad:
+                    planned.append(self.planned(case, order))
+            except InputError as error:
+                of_fixtures += error.diagnostics
+            except UsageError as error:
+                of_cases.append(problem_at_case(case, "bad-case", error))
+        if of_cases or of_fixtures:
+            raise InputError([*dict.fromkeys(of_fixtures), *at_first_place(of_cases)])
+        return tuple(planned)
+
     def planned(self, case: Case, order: int) -> PlannedCase:
         case, trials = self._limited(case), self._trials(case)
         fixture = fixture_for(self.project, case, read=self._read)
@@ -294,7 +320,7 @@ class _Planner:
         return PlannedCase(
             case=case,
             digest=digest([case.digest, _fixture_digest(fixture), rules]),
-            graders=graders_for(case, canaries=bool(fixture.secrets), rules=self.rules),
+            graders=graders_for(case, canaries=_may_have_canaries(fixture), rules=self.rules),
             trials=trials,
             fixture=FileFixture(
                 fixture, case=case, config=self.spec.config, tools_mode=self.spec.tools, scratch=self.scratch
@@ -317,6 +343,11 @@ class _Planner:
         except ValueError as error:
             raise UsageError(f"case {case.id}: {error}") from error
         return trials
+
+
+def _may_have_canaries(fixture: FixtureSpec) -> bool:
+    """Whether trials may have secrets to look for: declared ones, or those that a Python fixture sets as it runs."""
+    return bool(fixture.secrets) or fixture.function is not None
 
 
 def _fixture_digest(spec: FixtureSpec) -> str:

@@ -2,7 +2,8 @@
 
 A file below `cases/` (or the hidden folder) is YAML, JSON, JSON lines or CSV (`csv_text` tells the columns). YAML and
 JSON hold a case, a list of cases, or `{defaults, cases}`; `version: 1` may stand beside them. Folders and files whose
-names begin with `.` or `_` are passed over, and so are files that a case names as attachments.
+names begin with `.` or `_` are passed over, and so are files that a case names as attachments. Symbolic links are
+followed; a loop of them, and whatever cannot be read, is an error.
 
 - A case's suite is its own `suite`, else the file defaults', else the first folder below `cases/` (`cases` for a file
   that lies in it directly).
@@ -14,24 +15,25 @@ names begin with `.` or `_` are passed over, and so are files that a case names 
 from __future__ import annotations
 
 import gc
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from seatrial.core.case import Case
 from seatrial.core.fixture import FixtureSpec
+from seatrial.core.grade_names import name_problems
 from seatrial.core.ids import normalised_id, problem_with_id
 from seatrial.core.project import Project
 from seatrial.errors import Diagnostic, InputError, did_you_mean
 from seatrial.loading.attachments import attached_paths, attachments_of
 from seatrial.loading.csv_text import read_csv
-from seatrial.loading.files import read_text, shown_path
+from seatrial.loading.files import is_there, read_text, shown_path
 from seatrial.loading.fixtures import FIXTURE_MATCHERS, fixture_names, problem_with_overrides
+from seatrial.loading.folders import files_below
 from seatrial.loading.json_text import read_json, read_json_lines
 from seatrial.loading.located import (
     Map,
@@ -45,15 +47,18 @@ from seatrial.loading.located import (
     problem_at,
     shown,
     spot_at,
+    without_echoes,
 )
 from seatrial.loading.matrix import expansions, mentions
+from seatrial.loading.policies import PERMISSIONS
 from seatrial.loading.rules_of_cases import matcher_problems, problems_with_case
 from seatrial.loading.short_form import SHORT_KEYS, long_form
 from seatrial.loading.validation import kinds_at, problems_in, text_problem
 from seatrial.loading.yaml import read_yaml
 
-__all__ = ["CASE_SUFFIXES", "LoadedCases", "case_kinds", "load_cases"]
+__all__ = ["CASE_SUFFIXES", "LoadedCases", "case_kinds", "load_cases", "read_cases"]
 
+T = TypeVar("T")
 CASE_SUFFIXES = (".yaml", ".yml", ".json", ".jsonl", ".ndjson", ".csv")
 _OURS = ("path", "line", "base_id", "attachments")
 """Fields of a case that are filled in here, never written by people."""
@@ -99,15 +104,23 @@ class _Report:
     ids: dict[str, Spot] = field(default_factory=dict)
     """Where each id was first written, by its normalised form."""
 
-    def raise_errors(self) -> None:
-        if self.errors:
-            raise InputError(sorted(dict.fromkeys(self.errors), key=in_file_order))
-
 
 def load_cases(project: Project) -> LoadedCases:
     """The cases of a project, hidden ones included.
 
     Raises InputError with all problems of all files. A file without cases is a warning.
+    """
+    loaded, errors = read_cases(project)
+    if errors:
+        raise InputError(errors)
+    return loaded
+
+
+def read_cases(project: Project) -> tuple[LoadedCases, tuple[Diagnostic, ...]]:
+    """(the cases that could be made, all problems of all files in their order).
+
+    Where there are problems, a case may hold a stand-in for a value that could not be read: it is good for finding
+    more that is wrong, not for running.
     """
     with _collector_paused():
         return _load(project)
@@ -128,20 +141,19 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _load(project: Project) -> LoadedCases:
+def _load(project: Project) -> tuple[LoadedCases, tuple[Diagnostic, ...]]:
     report = _Report()
     entries = _read_entries(_case_files(project, report), report)
     layers = _Layers(project, report.errors)
-    names = frozenset(fixture_names(project))
     cases: list[Case] = []
     hidden: set[str] = set()
     for entry in entries:
-        found = _cases_of(entry, layers, names, report)
+        found = _cases_of(entry, layers, report)
         cases.extend(found)
         if entry.file.hidden:
             hidden.update(case.id for case in found)
-    report.raise_errors()
-    return LoadedCases(tuple(cases), tuple(dict.fromkeys(report.warnings)), frozenset(hidden))
+    errors = tuple(sorted(without_echoes(report.errors), key=in_file_order))
+    return LoadedCases(tuple(cases), tuple(dict.fromkeys(report.warnings)), frozenset(hidden)), errors
 
 
 # --- files ---------------------------------------------------------------------------------------------------------
@@ -149,31 +161,32 @@ def _load(project: Project) -> LoadedCases:
 
 def _case_files(project: Project, report: _Report) -> list[_File]:
     root = Path(project.root)
-    files = list(_files_in(root / "cases", root, hidden=False))
-    if project.hidden_cases:
-        folder = root / project.hidden_cases
-        if not folder.is_dir():
-            message = f"the folder of hidden cases {project.hidden_cases!r} does not exist"
-            report.errors.append(Diagnostic("hidden-cases", message, "seatrial.yaml"))
-        files.extend(_files_in(folder, root, hidden=True))
+    files: list[_File] = []
+    for name, hidden in (("cases", False), (project.hidden_cases, True)):
+        if name and _is_there(root / name, hidden, root, report):
+            files.extend(_files_in(root / name, root, report, hidden=hidden))
     return files
 
 
-def _files_in(folder: Path, root: Path, *, hidden: bool) -> Iterator[_File]:
+def _is_there(folder: Path, hidden: bool, root: Path, report: _Report) -> bool:
+    """Whether there is a folder of cases. A project may have none, but hidden ones that it names must exist."""
+    try:
+        found = is_there(folder, shown_path(folder, root))
+    except InputError as error:
+        report.errors.extend(error.diagnostics)
+        return False
+    if hidden and not found:
+        message = f"the folder of hidden cases {shown_path(folder, root)!a} does not exist"
+        report.errors.append(Diagnostic("hidden-cases", message, "seatrial.yaml"))
+    return found
+
+
+def _files_in(folder: Path, root: Path, report: _Report, *, hidden: bool) -> Iterator[_File]:
     shown_folder = shown_path(folder, root)
-    for name in sorted(_names_in(folder)):
+    for name in files_below(folder, root, report.errors, skipped=lambda name: name.startswith((".", "_"))):
         first, slash, _ = name.partition("/")
-        yield _File(folder / name, f"{shown_folder}/{name}", first if slash else folder.name, hidden)
-
-
-def _names_in(folder: Path) -> Iterator[str]:
-    """The case files in a folder and those below it, as paths with forward slashes."""
-    for parent, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith((".", "_"))]
-        below = Path(parent).relative_to(folder).as_posix()
-        for name in names:
-            if name.lower().endswith(CASE_SUFFIXES) and not name.startswith((".", "_")):
-                yield name if below == "." else f"{below}/{name}"
+        if name.lower().endswith(CASE_SUFFIXES):
+            yield _File(folder / name, f"{shown_folder}/{name}", first if slash else folder.name, hidden)
 
 
 def _read_entries(files: list[_File], report: _Report) -> list[_Entry]:
@@ -192,9 +205,10 @@ def _read_entries(files: list[_File], report: _Report) -> list[_Entry]:
 
 
 def _read_file(file: _File) -> tuple[list[_Entry], _Report]:
+    """The entries of a file, and what is wrong with it; what could be read of it is checked all the same."""
     report = _Report()
     try:
-        document = _read_document(file)
+        document = _read_document(file, report.errors)
     except InputError as error:
         report.errors.extend(error.diagnostics)
         return [], report
@@ -208,18 +222,18 @@ def _read_file(file: _File) -> tuple[list[_Entry], _Report]:
     return entries, report
 
 
-def _read_document(file: _File) -> Any:
+def _read_document(file: _File, problems: list[Diagnostic]) -> Any:
     text = read_text(file.path, file.shown)
-    return _READERS[file.path.suffix.lower()](text, file.shown)
+    return _READERS[file.path.suffix.lower()](text, file.shown, problems)
 
 
-_READERS: dict[str, Callable[[str, str], Any]] = {
+_READERS: dict[str, Callable[[str, str, list[Diagnostic]], Any]] = {
     ".yaml": read_yaml,
     ".yml": read_yaml,
     ".json": read_json,
     ".jsonl": read_json_lines,
     ".ndjson": read_json_lines,
-    ".csv": lambda text, path: read_csv(text, path, case_kinds),
+    ".csv": lambda text, path, problems: read_csv(text, path, case_kinds, problems),
 }
 
 
@@ -297,11 +311,15 @@ def _mappings(values: Seq, what: str, problems: list[Diagnostic]) -> Iterator[Ma
 
 
 class _Layers:
-    """What lies below a case: file defaults over its suite's over the project's."""
+    """What lies below a case, file defaults over its suite's over the project's, and what lies beside it."""
 
     def __init__(self, project: Project, problems: list[Diagnostic]) -> None:
-        self.root = Path(project.root)
         self._problems = problems
+        self.root = Path(project.root)
+        self.fixtures = self._attempt(lambda: frozenset(fixture_names(project)))
+        """The names of all fixtures; None where they cannot be read."""
+        self.rules = self._attempt(lambda: is_there(self.root / PERMISSIONS, PERMISSIONS))
+        """Whether there is a file of permission rules."""
         self._suites = {name: self._layer(suite.defaults) for name, suite in project.suites.items()}
         self._project = self._layer(project.defaults)
         if "retries" in project.model_fields_set:
@@ -309,6 +327,13 @@ class _Layers:
             retries = located(project.retries.model_dump(exclude_unset=True), at)
             self._project = merged(Map(at).having("retries", retries), self._project)
         self._merged: dict[tuple[str, int], Map] = {}
+
+    def _attempt(self, read: Callable[[], T]) -> T | None:
+        try:
+            return read()
+        except InputError as error:
+            self._problems.extend(error.diagnostics)
+            return None
 
     def _layer(self, written: dict[str, Any]) -> Map:
         layer: Map = located(written, Spot("seatrial.yaml"))
@@ -323,7 +348,7 @@ class _Layers:
         return self._merged[key]
 
 
-def _cases_of(entry: _Entry, layers: _Layers, fixtures: frozenset[str], report: _Report) -> list[Case]:
+def _cases_of(entry: _Entry, layers: _Layers, report: _Report) -> list[Case]:
     """The cases that one entry stands for; problems go into the report."""
     own, errors = entry.value, len(report.errors)
     _check_id(own, report)
@@ -336,8 +361,8 @@ def _cases_of(entry: _Entry, layers: _Layers, fixtures: frozenset[str], report: 
     cases = []
     for suffix, values in expansions(whole, report.errors):
         report.errors.extend(problems_with_case(values))
-        report.errors.extend(_fixture_problems(values, fixtures))
-        case = _case(values, suffix, entry, layers.root, report.errors)
+        report.errors.extend(_fixture_problems(values, layers.fixtures))
+        case = _case(values, suffix, entry, layers, report.errors)
         if case is not None:
             cases.append(case)
     report.errors.extend(_repeated_expansions(cases, whole))
@@ -374,7 +399,7 @@ def _warn_of_variables(whole: Map, report: _Report) -> None:
             report.warnings.append(problem_at(spot, "no-matrix", message, severity="warning"))
 
 
-def _case(values: Map, suffix: str, entry: _Entry, root: Path, problems: list[Diagnostic]) -> Case | None:
+def _case(values: Map, suffix: str, entry: _Entry, layers: _Layers, problems: list[Diagnostic]) -> Case | None:
     count = len(problems)
     unknown = [key for key in _OURS if key in values]
     problems.extend(problem_at(values.keys_at[key], "unknown-key", f"unknown key {key!r}") for key in unknown)
@@ -384,7 +409,7 @@ def _case(values: Map, suffix: str, entry: _Entry, root: Path, problems: list[Di
     if suffix and isinstance(base, str):
         data.update(id=base + suffix, base_id=base)
     data.update(path=entry.file.shown, line=values.at.line)
-    data["attachments"] = attachments_of(values.get("input"), entry.file.path.parent, root, problems)
+    data["attachments"] = attachments_of(values.get("input"), entry.file.path.parent, layers.root, problems)
     try:
         case = Case.model_validate(data)
     except ValidationError as error:
@@ -392,6 +417,7 @@ def _case(values: Map, suffix: str, entry: _Entry, root: Path, problems: list[Di
         return None
     problems.extend(_problems_with_numbers(case, values))
     problems.extend(_problems_with_overrides(case, values))
+    problems.extend(_problems_with_names(case, values, rules=layers.rules))
     return case if len(problems) == count else None
 
 
@@ -414,9 +440,9 @@ def _problems_with_messages(case: Map) -> Iterator[Diagnostic]:
             yield text_problem(f"input.messages[{number}]", content, at)
 
 
-def _fixture_problems(values: Map, fixtures: frozenset[str]) -> Iterator[Diagnostic]:
+def _fixture_problems(values: Map, fixtures: frozenset[str] | None) -> Iterator[Diagnostic]:
     for name, spot in each_at(values, ("environment", "fixture")):
-        if isinstance(name, str) and name not in fixtures:
+        if isinstance(name, str) and fixtures is not None and name not in fixtures:
             hint = did_you_mean(name, sorted(fixtures)) or "there is none in fixtures/"
             yield problem_at(spot, "unknown-fixture", f"there is no fixture {name!a}", hint)
 
@@ -436,3 +462,10 @@ def _problems_with_overrides(case: Case, values: Map) -> Iterator[Diagnostic]:
         yield from matcher_problems(values, [("environment", *pattern) for pattern in FIXTURE_MATCHERS])
         for error in problem_with_overrides(overrides):
             yield from problems_in(error, FixtureSpec, values, below=("environment",))
+
+
+def _problems_with_names(case: Case, values: Map, *, rules: bool | None) -> Iterator[Diagnostic]:
+    """Names of grades that must be wrong, whatever own graders and the fixture turn out to be."""
+    own = [use.name for use in case.graders]
+    for problem in name_problems(case, own, permissions=rules or None):
+        yield problem_at(spot_at(values, problem.where)[0], problem.rule, problem.message, problem.hint)

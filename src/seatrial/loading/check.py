@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+from seatrial.core.case import Case
 from seatrial.core.project import Project
 from seatrial.errors import Diagnostic, InputError
-from seatrial.loading.cases import LoadedCases, load_cases
-from seatrial.loading.config import load_project
+from seatrial.loading.cases import LoadedCases, read_cases
+from seatrial.loading.config import load_project, unknown_variables
+from seatrial.loading.files import is_there
 from seatrial.loading.fixtures import FixtureFiles, fixture_for, fixture_names, load_fixture
 from seatrial.loading.located import in_file_order
 from seatrial.loading.policies import POLICY, load_exceptions, load_policy, load_rules
 
-__all__ = ["check"]
+__all__ = ["Checked", "check", "examine"]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What was found in a project's files."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    """Every error and warning, as `check` gives them."""
+    project: Project | None
+    """None where `seatrial.yaml` cannot be used."""
+    cases: tuple[Case, ...]
+    """Those that could be made."""
 
 
 def check(folder: Path) -> tuple[Diagnostic, ...]:
@@ -21,20 +36,25 @@ def check(folder: Path) -> tuple[Diagnostic, ...]:
 
     Nothing of the project's own code is imported. Raises UsageError when the folder is no project.
     """
-    found: list[Diagnostic] = []
-    project = Project(root=str(folder.resolve()))
+    return examine(folder).diagnostics
+
+
+def examine(folder: Path) -> Checked:
+    """Everything that is wrong or doubtful in the files of a project, and what could be read of it.
+
+    Nothing of the project's own code is imported. Raises UsageError when the folder is no project.
+    """
+    found = list(unknown_variables(folder))
+    project, settings = None, Project(root=str(folder.resolve()))
     try:
-        project = load_project(folder=folder)
+        project = settings = load_project(folder=folder)
     except InputError as error:
         found.extend(error.diagnostics)
-    cases: LoadedCases | None = None
-    try:
-        cases = load_cases(project)
-    except InputError as error:
-        found.extend(error.diagnostics)
-    for part in (_cases(project, cases), _fixtures(project), _policies(project, cases)):
+    loaded, errors = read_cases(settings)
+    found.extend(errors)
+    for part in (_cases(settings, loaded), _fixtures(settings), _policies(settings, None if errors else loaded)):
         found.extend(part)
-    return tuple(sorted(dict.fromkeys(found), key=in_file_order))
+    return Checked(tuple(sorted(dict.fromkeys(found), key=in_file_order)), project, loaded.cases)
 
 
 def _problems(read: Callable[[], object]) -> tuple[Diagnostic, ...]:
@@ -45,9 +65,7 @@ def _problems(read: Callable[[], object]) -> tuple[Diagnostic, ...]:
     return ()
 
 
-def _cases(project: Project, loaded: LoadedCases | None) -> Iterator[Diagnostic]:
-    if loaded is None:
-        return
+def _cases(project: Project, loaded: LoadedCases) -> Iterator[Diagnostic]:
     yield from loaded.warnings
     read: dict[str, FixtureFiles] = {}
     for case in loaded.cases:
@@ -56,14 +74,18 @@ def _cases(project: Project, loaded: LoadedCases | None) -> Iterator[Diagnostic]
 
 
 def _fixtures(project: Project) -> Iterator[Diagnostic]:
-    for name in fixture_names(project):
+    try:
+        names = fixture_names(project)
+    except InputError as error:
+        yield from error.diagnostics
+        return
+    for name in names:
         yield from _problems(lambda name=name: load_fixture(project, name))  # type: ignore[misc]
 
 
 def _policies(project: Project, loaded: LoadedCases | None) -> Iterator[Diagnostic]:
-    """Where the cases cannot be read, their suites are unknown and any group of a policy may be one."""
+    """Where not all cases can be read, their suites are unknown and any group of a policy may be one."""
     suites = None if loaded is None else {*project.suites, *(case.suite for case in loaded.cases)}
     yield from _problems(lambda: load_rules(project))
     yield from _problems(lambda: load_exceptions(project))
-    if (Path(project.root) / POLICY).is_file():
-        yield from _problems(lambda: load_policy(project, suites=suites))
+    yield from _problems(lambda: is_there(Path(project.root) / POLICY, POLICY) and load_policy(project, suites=suites))

@@ -10,7 +10,8 @@ working folder itself when it holds `cases/`. Over the file come environment var
 | `SEATRIAL_TRIALS`, `SEATRIAL_TIMEOUT_S`, `SEATRIAL_SEED`, `SEATRIAL_TOOLS` | the options of a run (`options_from_environment`), over every case |
 
 `--set key=value` names a key with dots (`prices."gpt-4.1".input=2`, in quotes where a name has dots itself) and gives a
-YAML value, which replaces what was there. An empty variable counts as not set.
+YAML value, which replaces what was there. An empty variable counts as not set. Any other variable `SEATRIAL_...` is
+warned about, unless `seatrial.yaml` reads it itself.
 
 Secrets, to be masked wherever something is written: the values of variables read through `${VAR}`, of `.env`, and of
 environment variables whose names hold KEY, TOKEN, SECRET or PASSWORD. Not masked are values of fewer than six
@@ -30,9 +31,9 @@ from pydantic import ValidationError
 
 from seatrial.core.case import Case
 from seatrial.core.project import AgentSpec, Project, RunOptions, SuiteSpec
-from seatrial.errors import Diagnostic, InputError, UsageError
-from seatrial.loading.files import read_text
-from seatrial.loading.located import Map, Seq, Spot, plain, problem_at, shown, spot_at
+from seatrial.errors import Diagnostic, InputError, UsageError, nearest
+from seatrial.loading.files import is_there, read_text
+from seatrial.loading.located import NOWHERE, Map, Seq, Spot, plain, problem_at, shown, spot_at, without_echoes
 from seatrial.loading.rules_of_cases import problem_with_pattern
 from seatrial.loading.short_form import SHORT_KEYS, long_form
 from seatrial.loading.validation import problems_in
@@ -47,6 +48,8 @@ __all__ = [
     "find_root",
     "load_project",
     "options_from_environment",
+    "places",
+    "unknown_variables",
 ]
 
 PROJECT_FILE = "seatrial.yaml"
@@ -66,7 +69,15 @@ _RUN_ENVIRONMENT = {
     "SEATRIAL_TOOLS": "tools",
     "SEATRIAL_TRIALS": "trials",
 }
+_PREFIX = "SEATRIAL_"
+_OVERRULED = {
+    "timeout_s": re.compile(r"(defaults|suites\..+)\.(limits\.)?timeout_s"),
+    "tools": re.compile(r"(agent|builds\..+)\.tools"),
+    "trials": re.compile(r"(defaults|suites\..+)\.(thresholds\.)?trials"),
+}
+"""The settings over which an option of a run goes."""
 _BUILT_IN: dict[str, Any] = {
+    "agent.tools": "stand_in",
     "build_id": "dev",
     "concurrency": 10,
     "defaults.limits.steps": 50,
@@ -105,6 +116,8 @@ class _Read:
     values: Map
     secrets: dict[str, str]
     problems: list[Diagnostic]
+    variables: frozenset[str]
+    """Names of the variables that gave a value."""
 
 
 # --- finding -------------------------------------------------------------------------------------------------------
@@ -113,13 +126,13 @@ class _Read:
 def find_root(folder: Path | None = None, *, start: Path | None = None) -> Path:
     """The project folder: `folder` itself when given, else found upward from `start` (the working folder).
 
-    Raises UsageError when there is none.
+    Raises UsageError when there is none, or a folder cannot be looked into.
     """
     if folder is not None:
         return _given(folder)
     begin = (start or Path.cwd()).resolve()
     for candidate in (begin, *begin.parents):
-        if (candidate / PROJECT_FILE).is_file():
+        if is_there(candidate / PROJECT_FILE):
             return candidate
     if (begin / "cases").is_dir():
         return begin
@@ -131,7 +144,7 @@ def find_root(folder: Path | None = None, *, start: Path | None = None) -> Path:
 def _given(folder: Path) -> Path:
     if not folder.is_dir():
         raise UsageError(f"the project folder {folder} does not exist")
-    if not ((folder / PROJECT_FILE).is_file() or (folder / "cases").is_dir()):
+    if not (is_there(folder / PROJECT_FILE) or is_there(folder / "cases")):
         raise UsageError(f"{folder} is no project: it holds neither {PROJECT_FILE} nor cases/")
     return folder.resolve()
 
@@ -184,17 +197,15 @@ def options_from_environment(environ: Mapping[str, str] | None = None) -> dict[s
 
 
 def _input_error(problems: list[Diagnostic], secrets: Mapping[str, str]) -> InputError:
-    """All problems; what a variable gave is masked in them too."""
+    """All problems, each once; what a variable gave is masked in them too."""
     return InputError(
-        dict.fromkeys(
-            replace(
-                problem,
-                message=_masked(problem.message, secrets),
-                path=_masked(problem.path, secrets),
-                hint=_masked(problem.hint, secrets),
-            )
-            for problem in problems
+        replace(
+            problem,
+            message=_masked(problem.message, secrets),
+            path=_masked(problem.path, secrets),
+            hint=_masked(problem.hint, secrets),
         )
+        for problem in without_echoes(problems)
     )
 
 
@@ -202,14 +213,14 @@ def _read(root: Path, overrides: Sequence[str], environ: Mapping[str, str]) -> _
     problems: list[Diagnostic] = []
     env_file = _attempt(lambda: read_env_file(root / ".env"), problems) or {}
     variables = Variables({**env_file, **environ}, problems)
-    written = _attempt(lambda: _read_file(root), problems)
+    written = _attempt(lambda: _read_file(root, problems), problems)
     values = variables.filled(written or Map(Spot(PROJECT_FILE)))
     for name, key in _ENVIRONMENT.items():
         if environ.get(name):
             values = _assigned(values, key.split("."), environ[name], Spot(f"environment variable {name}"), problems)
     for override in overrides:
         values = _overridden(values, override, problems)
-    return _Read(root, values, _secrets(variables.read, env_file, environ), problems)
+    return _Read(root, values, _secrets(variables.read, env_file, environ), problems, frozenset(variables.read))
 
 
 def _attempt(read: Any, problems: list[Diagnostic]) -> Any:
@@ -220,9 +231,11 @@ def _attempt(read: Any, problems: list[Diagnostic]) -> Any:
         return None
 
 
-def _read_file(root: Path) -> Map | None:
+def _read_file(root: Path, problems: list[Diagnostic]) -> Map | None:
     path = root / PROJECT_FILE
-    document = read_yaml(read_text(path, PROJECT_FILE), PROJECT_FILE) if path.is_file() else None
+    if not is_there(path, PROJECT_FILE):
+        return None
+    document = read_yaml(read_text(path, PROJECT_FILE), PROJECT_FILE, problems)
     if document is None or isinstance(document, Map):
         return document
     raise InputError(
@@ -443,8 +456,12 @@ def explain(
     overrides: Sequence[str] = (),
     environ: Mapping[str, str] | None = None,
 ) -> list[Setting]:
-    """Every value in force with its origin, by key; secrets masked. Raises as `load_project` does."""
-    read = _read(find_root(folder, start=start), overrides, os.environ if environ is None else environ)
+    """Every value in force with its origin, by key; secrets masked. Raises as `load_project` does.
+
+    An option of a run that an environment variable gives (`SEATRIAL_TRIALS`) goes over every setting of its kind.
+    """
+    environ = os.environ if environ is None else environ
+    read = _read(find_root(folder, start=start), overrides, environ)
     _, problems = _project(read)
     if problems:
         raise _input_error(problems, read.secrets)
@@ -455,7 +472,49 @@ def explain(
     settings = {key: Setting(key, value, "built-in") for key, value in _BUILT_IN.items()}
     for key, value, spot in _leaves(written, "", written.at):
         settings[key] = Setting(key, _masked(value, read.secrets), _masked(_origin(spot), read.secrets))
+    for setting in _overruling(settings, environ):
+        settings[setting.key] = setting
     return [settings[key] for key in sorted(settings)]
+
+
+def _overruling(settings: Mapping[str, Setting], environ: Mapping[str, str]) -> list[Setting]:
+    """What the options of a run that environment variables give put in place of `settings`; a seed has none of its
+    own to replace."""
+    names = {option: name for name, option in _RUN_ENVIRONMENT.items()}
+    found: list[Setting] = []
+    for option, value in options_from_environment(environ).items():
+        pattern = _OVERRULED.get(option)
+        keys = [option] if pattern is None else [key for key in settings if pattern.fullmatch(key)]
+        found += [Setting(key, value, f"environment variable {names[option]}") for key in keys]
+    return found
+
+
+def places(folder: Path) -> dict[str, Spot]:
+    """Where each value of a project's settings was written, by dotted key; keys that hold mappings are left out.
+
+    Raises UsageError when the folder is no project. Whatever is wrong in it is no matter here.
+    """
+    read = _read(find_root(folder), (), os.environ)
+    return {key: spot for key, _, spot in _leaves(read.values, "", read.values.at)}
+
+
+def unknown_variables(folder: Path, environ: Mapping[str, str] | None = None) -> tuple[Diagnostic, ...]:
+    """A warning for every environment variable `SEATRIAL_...` that nothing reads, with the nearest that is known.
+
+    Raises UsageError when the folder is no project.
+    """
+    environ = os.environ if environ is None else environ
+    known = {*_ENVIRONMENT, *_RUN_ENVIRONMENT}
+    read = _read(find_root(folder), (), environ).variables
+    unknown = sorted(name for name in environ if name.upper().startswith(_PREFIX) and name not in known | read)
+    return tuple(_unknown_variable(name, [each.removeprefix(_PREFIX) for each in known]) for name in unknown)
+
+
+def _unknown_variable(name: str, known: Sequence[str]) -> Diagnostic:
+    message = f"the environment variable {name} is not known and sets nothing"
+    close = nearest(name[len(_PREFIX) :], known)
+    hint = f"did you mean {_PREFIX}{close}?" if close else ""
+    return problem_at(NOWHERE, "unknown-variable", message, hint, "warning")
 
 
 def _leaves(value: Any, key: str, at: Spot) -> Iterator[tuple[str, Any, Spot]]:

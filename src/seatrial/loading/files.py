@@ -1,15 +1,29 @@
-"""Bytes of a file that someone wrote, as text: UTF-8 whatever the locale, with or without a byte-order mark."""
+"""Bytes of a file that someone wrote, as text: UTF-8 whatever the locale, with or without a byte-order mark.
+
+Only regular files are read (behind symbolic links too): a pipe, socket or device would block or never end.
+"""
 
 from __future__ import annotations
 
 import codecs
 import hashlib
+import stat
 from pathlib import Path
 
 from seatrial.core.ids import readable
 from seatrial.errors import Diagnostic, InputError
 
-__all__ = ["check_inside", "decoded", "file_digest", "is_lfs_pointer", "read_text", "shown_path"]
+__all__ = [
+    "check_inside",
+    "decoded",
+    "file_digest",
+    "is_lfs_pointer",
+    "is_there",
+    "problem_with_kind",
+    "read_text",
+    "shown_path",
+    "unreadable",
+]
 
 _LFS = b"version https://git-lfs.github.com/spec/"
 _WIDE = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -23,14 +37,52 @@ def shown_path(path: Path, root: Path) -> str:
 def read_text(path: Path, shown: str = "") -> str:
     """The text of a file without its byte-order mark.
 
-    Raises InputError when it cannot be read, is a Git LFS pointer or is not UTF-8.
+    Raises InputError when it cannot be read, is no regular file, is a Git LFS pointer or is not UTF-8.
+    """
+    shown = shown or path.as_posix()
+    try:
+        problem = problem_with_kind(path)
+        data = path.read_bytes() if problem is None else b""
+    except OSError as error:
+        raise InputError(unreadable(error, shown)) from error
+    if problem is not None:
+        raise InputError(Diagnostic("no-regular-file", problem, readable(shown)))
+    return decoded(data, shown)
+
+
+def unreadable(error: OSError, shown: str) -> Diagnostic:
+    """The diagnostic of a file or folder that the system does not let us read."""
+    message = f"cannot be read: {error.strerror or type(error).__name__}"
+    return Diagnostic("unreadable-file", message, readable(shown))
+
+
+def is_there(path: Path, shown: str = "") -> bool:
+    """Whether there is anything at `path`, whatever its kind; a broken link is something too.
+
+    Raises InputError when the folder that would hold it cannot be looked into.
     """
     try:
-        data = path.read_bytes()
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
     except OSError as error:
-        message = f"cannot be read: {error.strerror or type(error).__name__}"
-        raise InputError(Diagnostic("unreadable-file", message, shown or path.as_posix())) from error
-    return decoded(data, shown or path.as_posix())
+        raise InputError(unreadable(error, shown or path.as_posix())) from error
+    return True
+
+
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+def problem_with_kind(path: Path) -> str | None:
+    """What a path is where it is no regular file, as a sentence; None for a file. Raises OSError."""
+    kind = stat.S_IFMT(path.stat().st_mode)
+    return None if kind == stat.S_IFREG else f"is no regular file but {_KINDS.get(kind, 'something else')}"
 
 
 def decoded(data: bytes, shown: str = "") -> str:
@@ -54,7 +106,13 @@ def is_lfs_pointer(data: bytes) -> bool:
 
 
 def file_digest(path: Path) -> tuple[str, int]:
-    """SHA-256 (64 hex digits) and size in bytes of a file. Raises OSError; ValueError for a Git LFS pointer."""
+    """SHA-256 (64 hex digits) and size in bytes of a file.
+
+    Raises OSError; ValueError for a Git LFS pointer and for what is no regular file.
+    """
+    problem = problem_with_kind(path)
+    if problem is not None:
+        raise ValueError(problem)
     with path.open("rb") as stream:
         if is_lfs_pointer(stream.read(100)):
             raise ValueError("is a Git LFS pointer, not the file; run `git lfs pull`")

@@ -5,7 +5,9 @@
   lie inside the project.
 - `state` is JSON data; a text names a JSON or YAML file, in a case's override too.
 - `content_digest` covers the normalised fixture and every byte of the files it reads; of a Python fixture its file and
-  what lies in the folder `fixtures/NAME/`, but not the modules it imports.
+  what lies in the folder `fixtures/NAME/`, but not the modules it imports. Symbolic links are followed.
+- A Python fixture is read, never run: a function that plainly is no generator function is refused here, what a
+  decorator or another module makes of it shows when it is imported.
 """
 
 from __future__ import annotations
@@ -25,11 +27,32 @@ from seatrial.core.fixture import FixtureSpec
 from seatrial.core.ids import readable
 from seatrial.core.project import Project
 from seatrial.errors import Diagnostic, InputError, did_you_mean
-from seatrial.loading.files import check_inside, file_digest, read_text, shown_path
+from seatrial.loading.databases import database_problems
+from seatrial.loading.files import (
+    check_inside,
+    file_digest,
+    is_there,
+    problem_with_kind,
+    read_text,
+    shown_path,
+    unreadable,
+)
+from seatrial.loading.folders import files_below, names_in
 from seatrial.loading.json_text import read_json
-from seatrial.loading.located import Map, Spot, located, merged, problem_at, shown, spot_at
+from seatrial.loading.located import (
+    Map,
+    Spot,
+    in_file_order,
+    located,
+    merged,
+    plain,
+    problem_at,
+    shown,
+    spot_at,
+    without_echoes,
+)
 from seatrial.loading.rules_of_cases import matcher_problems
-from seatrial.loading.validation import validated
+from seatrial.loading.validation import problems_in
 from seatrial.loading.yaml import read_yaml
 
 __all__ = [
@@ -61,16 +84,18 @@ class FixtureFiles:
     """`path:NAME` of a Python fixture, the path relative to `folder`."""
     root: Path
     """The project."""
+    problems: tuple[Diagnostic, ...] = ()
+    """What could not be read of it."""
 
 
 def fixture_names(project: Project) -> list[str]:
-    """The names of the project's fixtures, sorted."""
-    folder = Path(project.root) / "fixtures"
-    if not folder.is_dir():
-        return []
-    folders = [path.parent.name for path in folder.glob("*/fixture.yaml")]
-    modules = [path.stem for path in folder.glob("*.py") if not path.name.startswith("_")]
-    return sorted({*folders, *modules})
+    """The names of the project's fixtures, sorted. Raises InputError when a folder cannot be looked into."""
+    root = Path(project.root)
+    folder = root / "fixtures"
+    names = names_in(folder, root)
+    modules = {name.removesuffix(".py") for name in names if name.endswith(".py") and not name.startswith("_")}
+    described = {name for name in names if is_there(folder / name / "fixture.yaml", f"fixtures/{name}")}
+    return sorted(described | modules)
 
 
 def load_fixture(project: Project, name: str) -> FixtureSpec:
@@ -117,31 +142,35 @@ def read_fixture(project: Project, name: str) -> FixtureFiles:
         raise InputError(Diagnostic("bad-fixture-name", message))
     folder = root / "fixtures" / name
     described, module = folder / "fixture.yaml", root / "fixtures" / f"{name}.py"
-    if described.is_file() and module.is_file():
+    has_description = is_there(described, shown_path(folder, root))
+    has_module = is_there(module, "fixtures")
+    if has_description and has_module:
         message = f"the fixture {name!r} exists twice: fixtures/{name}/fixture.yaml and fixtures/{name}.py"
         raise InputError(Diagnostic("duplicate-fixture", message))
-    if described.is_file():
-        return FixtureFiles(name, _read_description(described, folder, root), folder, None, root)
-    if module.is_file():
+    if has_description:
+        problems: list[Diagnostic] = []
+        written = _read_description(described, folder, root, problems)
+        return FixtureFiles(name, written, folder, None, root, tuple(problems))
+    if has_module:
         _check_module(module, name, shown_path(module, root))
         return FixtureFiles(name, Map(), folder, f"../{name}.py:{name}", root)
     hint = did_you_mean(name, fixture_names(project))
     raise InputError(Diagnostic("unknown-fixture", f"there is no fixture {name!r}", hint=hint))
 
 
-def _read_description(path: Path, folder: Path, root: Path) -> Map:
+def _read_description(path: Path, folder: Path, root: Path, problems: list[Diagnostic]) -> Map:
     name = shown_path(path, root)
-    written = read_yaml(read_text(path, name), name)
+    written = read_yaml(read_text(path, name), name, problems)
     if written is None:
         return Map(Spot(name))
     if not isinstance(written, Map):
-        raise InputError(problem_at(Spot(name, 1, 1), "wrong-value", f"a fixture is a mapping, not {shown(written)}"))
+        problems.append(problem_at(Spot(name, 1, 1), "wrong-value", f"a fixture is a mapping, not {shown(written)}"))
+        return Map(Spot(name))
     if written.get("version", 1) != 1:
         spot = written.values_at["version"]
-        raise InputError(
-            problem_at(spot, "wrong-value", f"`version` should be 1, not {shown(written['version'], spot)}")
-        )
-    return _with_state(written.without("version"), folder, root)
+        message = f"`version` should be 1, not {shown(written['version'], spot)}"
+        problems.append(problem_at(spot, "wrong-value", message))
+    return _with_state(written.without("version"), folder, root, problems)
 
 
 def _check_module(path: Path, name: str, shown_name: str) -> None:
@@ -152,30 +181,63 @@ def _check_module(path: Path, name: str, shown_name: str) -> None:
         line, column = getattr(error, "lineno", None), getattr(error, "offset", None)
         message = str(getattr(error, "msg", error))
         raise InputError(Diagnostic("python-syntax", message, shown_name, line, column)) from error
-    names = {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))}
+    functions = {node.name: node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))}
     assigned = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     imported = {
         alias.asname or alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names
     }
-    if name not in names | assigned | imported:
-        hint = did_you_mean(name, sorted(names))
+    if name in functions:
+        _check_function(functions[name], shown_name)
+    elif name not in assigned | imported:
+        hint = did_you_mean(name, sorted(functions))
         raise InputError(
             Diagnostic("missing-key", f"there is no function {name!r} in this file", shown_name, hint=hint)
         )
 
 
-def _with_state(written: Map, folder: Path, root: Path) -> Map:
-    """The keys with the file that `state` names read."""
+def _check_function(function: ast.FunctionDef | ast.AsyncFunctionDef, shown_name: str) -> None:
+    """That it is a plain generator function. A decorator, or what it returns, may make anything of it."""
+    at = Spot(shown_name, function.lineno, function.col_offset + 1)
+    what = f"the fixture {function.name!r} is a plain generator function"
+    if function.decorator_list:
+        return
+    if isinstance(function, ast.AsyncFunctionDef):
+        raise InputError(problem_at(at, "no-generator", f"{what}, not an async one", "write `def`, without `async`"))
+    own = list(_own_nodes(function))
+    gives = any(isinstance(node, ast.Return) and node.value is not None for node in own)
+    if not gives and not any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in own):
+        hint = "put `yield` between what sets the trial up and what cleans up after it"
+        raise InputError(problem_at(at, "no-generator", f"{what}, but this one has no `yield`", hint))
+
+
+def _own_nodes(function: ast.AST) -> Iterator[ast.AST]:
+    """Everything in a function's body but the bodies of functions and classes in it."""
+    for node in ast.iter_child_nodes(function):
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            yield from _own_nodes(node)
+
+
+def _with_state(written: Map, folder: Path, root: Path, problems: list[Diagnostic]) -> Map:
+    """The keys with the file that `state` names read. What is wrong is added to `problems`, and `state` left out."""
     name = written.get("state")
     if not isinstance(name, str):
         return written
     spot = written.values_at["state"]
+    try:
+        return written.having("state", _read_state(folder, name, root, spot, problems))
+    except InputError as error:
+        problems.extend(error.diagnostics)
+        return written.without("state")
+
+
+def _read_state(folder: Path, name: str, root: Path, spot: Spot, problems: list[Diagnostic]) -> Any:
     path = _inside(folder, name, root, spot)
-    if not path.is_file():
-        raise InputError(problem_at(spot, "missing-file", f"`state`: there is no file {readable(name)!r}"))
     shown_name = shown_path(path, root)
+    if not is_there(path, shown_name):
+        raise InputError(problem_at(spot, "missing-file", f"`state`: there is no file {readable(name)!r}"))
     read = read_yaml if path.suffix.lower() in (".yaml", ".yml") else read_json
-    return written.having("state", read(read_text(path, shown_name), shown_name))
+    return read(read_text(path, shown_name), shown_name, problems)
 
 
 def _inside(folder: Path, name: str, root: Path, spot: Spot) -> Path:
@@ -189,35 +251,59 @@ def _inside(folder: Path, name: str, root: Path, spot: Spot) -> Path:
 
 
 def _spec(files: FixtureFiles, overrides: Map | None) -> FixtureSpec:
-    written = files.written
+    written, problems = files.written, list(files.problems)
     if overrides is not None:
-        written = merged(written, _with_state(overrides, files.folder, files.root))
-    unknown = [
-        problem_at(written.keys_at[key], "unknown-key", f"unknown key {key!r}") for key in _OURS if key in written
-    ]
-    if unknown:
-        raise InputError(unknown)
-    spec = validated(FixtureSpec, written)
-    problems = [*matcher_problems(written, FIXTURE_MATCHERS), *_file_problems(spec, written, files)]
-    if problems:
-        raise InputError(problems)
+        written = merged(written, _with_state(overrides, files.folder, files.root, problems))
+    for key in _OURS:
+        if key in written:
+            problems.append(problem_at(written.keys_at[key], "unknown-key", f"unknown key {key!r}"))
+    spec = _validated(written, problems)
+    problems.extend(matcher_problems(written, FIXTURE_MATCHERS))
+    if spec is not None:
+        problems.extend(_file_problems(spec, written, files))
+    if problems or spec is None:
+        raise InputError(sorted(without_echoes(problems), key=in_file_order))
     filled = {"name": files.name, "folder": str(files.folder), "function": files.function}
     return spec.model_copy(update={**filled, "content_digest": _content_digest(spec, files)})
 
 
+def _validated(written: Map, problems: list[Diagnostic]) -> FixtureSpec | None:
+    try:
+        return FixtureSpec.model_validate(plain(written))
+    except ValidationError as error:
+        problems.extend(problems_in(error, FixtureSpec, written))
+        return None
+
+
 def _file_problems(spec: FixtureSpec, written: Map, files: FixtureFiles) -> Iterator[Diagnostic]:
-    named = [("files",)] if spec.files is not None else []
-    locs: list[tuple[str, ...]] = [*named, *([("database", "sqlite")] if spec.database is not None else [])]
-    for loc in locs:
-        spot, name, _ = spot_at(written, loc)
-        try:
-            path = check_inside(files.folder, name, files.root)
-        except ValueError as error:
-            yield problem_at(spot, "outside-project", str(error))
-            continue
-        kind, exists = ("folder", path.is_dir()) if loc == ("files",) else ("file", path.is_file())
-        if not exists:
-            yield problem_at(spot, "missing-file", f"`{'.'.join(loc)}`: there is no {kind} {readable(name)!r}")
+    """What is wrong with the folder and the database that a fixture names."""
+    if spec.files is not None:
+        yield from _named_problems(("files",), written, files, is_folder=True)
+    if spec.database is not None:
+        yield from _named_problems(("database", "sqlite"), written, files, is_folder=False)
+
+
+def _named_problems(
+    loc: tuple[str, ...], written: Map, files: FixtureFiles, *, is_folder: bool
+) -> Iterator[Diagnostic]:
+    spot, name, _ = spot_at(written, loc)
+    key, what = f"`{'.'.join(loc)}`", readable(repr(name))
+    try:
+        path = check_inside(files.folder, name, files.root)
+        kind = problem_with_kind(path)
+    except ValueError as error:
+        yield problem_at(spot, "outside-project", str(error))
+    except FileNotFoundError:
+        yield problem_at(spot, "missing-file", f"{key}: there is no {'folder' if is_folder else 'file'} {what}")
+    except OSError as error:
+        yield problem_at(spot, "unreadable-file", f"{key}: {what} {unreadable(error, '').message}")
+    else:
+        if is_folder and not path.is_dir():
+            yield problem_at(spot, "missing-file", f"{key}: {what} is no folder")
+        elif kind is not None and not is_folder:
+            yield problem_at(spot, "no-regular-file", f"{key}: {what} {kind}")
+        elif not is_folder:
+            yield from database_problems(path, shown_path(path, files.root))
 
 
 def _content_digest(spec: FixtureSpec, files: FixtureFiles) -> str:
@@ -236,13 +322,26 @@ def _digest(path: Path, root: Path) -> str:
 
 
 def _files_read(spec: FixtureSpec, files: FixtureFiles) -> list[Path]:
-    """Every file a trial may read, in a stable order. A state file is part of the fixture's own data."""
+    """Every file a trial may read, in a stable order. A state file is part of the fixture's own data.
+
+    Raises InputError naming every folder that cannot be looked into.
+    """
     found: list[Path] = []
+    folders: list[Path] = []
     if spec.database is not None:
         found.append((files.folder / spec.database.sqlite).resolve())
     if spec.files is not None:
-        found.extend((files.folder / spec.files).resolve().rglob("*"))
+        folders.append((files.folder / spec.files).resolve())
     if files.function is not None:
         found.append(files.folder.with_name(f"{files.name}.py"))
-        found.extend(files.folder.rglob("*"))
-    return sorted({path for path in found if path.is_file() and "__pycache__" not in path.parts})
+        folders += [files.folder] if is_there(files.folder) else []
+    problems: list[Diagnostic] = []
+    for folder in folders:
+        found.extend(folder / name for name in files_below(folder, files.root, problems, skipped=_is_cache))
+    if problems:
+        raise InputError(problems)
+    return sorted(set(found))
+
+
+def _is_cache(name: str) -> bool:
+    return name == "__pycache__"

@@ -1,4 +1,7 @@
-"""JSON and JSON lines with positions: strict JSON, with duplicate keys and numbers that are not finite refused."""
+"""JSON and JSON lines with positions: strict JSON, with duplicate keys and numbers that are not finite refused.
+
+A number or word that is none of JSON's leaves the rest readable: a text stands in for it, and reading goes on.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,16 @@ _scan_string = json.decoder.scanstring  # type: ignore[attr-defined]  # undocume
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NUMBER = re.compile(r"(-?(?:0|[1-9][0-9]*))(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _CONSTANTS = {"true": True, "false": False, "null": None}
-_WORD = re.compile(r"[A-Za-z]+|.", re.DOTALL)
+_WORD = re.compile(r"-?[A-Za-z]+|.", re.DOTALL)
+_NUMERIC = re.compile(r"[-+0-9.eE]+")
 
 
-def read_json(text: str, path: str = "", *, first_line: int = 1) -> Any:
-    """The value in `text` as located data; None when the text is blank. Raises InputError."""
+def read_json(text: str, path: str = "", problems: list[Diagnostic] | None = None, *, first_line: int = 1) -> Any:
+    """The value in `text` as located data; None when the text is blank.
+
+    Raises InputError with every problem found. With a list of `problems`, those that leave the rest readable are added
+    to it instead, and the value has stand-ins (`located.without_echoes`).
+    """
     reader = _Reader(text, path, first_line)
     start = reader.skip(0)
     if start == len(text):
@@ -32,24 +40,32 @@ def read_json(text: str, path: str = "", *, first_line: int = 1) -> Any:
     end = reader.skip(end)
     if end < len(text):
         reader.refuse(end, f"nothing may follow the value, but {reader.word(end)} does")
-    if reader.problems:
+    if problems is None and reader.problems:
         raise InputError(reader.problems)
+    if problems is not None:
+        problems.extend(reader.problems)
     return value
 
 
-def read_json_lines(text: str, path: str = "") -> Seq:
-    """One value a line as a located list; blank lines are passed over. Raises InputError with every line's problem."""
+def read_json_lines(text: str, path: str = "", problems: list[Diagnostic] | None = None) -> Seq:
+    """One value a line as a located list; blank lines are passed over.
+
+    Raises InputError with every line's problem; with a list of `problems` they are added to it, and the lines that can
+    be read are given.
+    """
     values = Seq(Spot(path, 1, 1))
-    problems: list[Diagnostic] = []
+    found: list[Diagnostic] = []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
-            values.put(read_json(line, path, first_line=number), Spot(path, number, 1))
+            values.put(read_json(line, path, found, first_line=number), Spot(path, number, 1))
         except InputError as error:
-            problems.extend(error.diagnostics)
-    if problems:
-        raise InputError(problems)
+            found.extend(error.diagnostics)
+    if problems is None and found:
+        raise InputError(found)
+    if problems is not None:
+        problems.extend(found)
     return values
 
 
@@ -78,6 +94,10 @@ class _Reader:
     def refuse(self, position: int, message: str, hint: str = "", rule: str = "json-syntax") -> NoReturn:
         raise InputError([*self.problems, problem_at(self.spot(position), rule, message, hint)])
 
+    def note(self, position: int, message: str, hint: str = "", rule: str = "json-syntax") -> None:
+        """A problem after which reading goes on."""
+        self.problems.append(problem_at(self.spot(position), rule, message, hint))
+
     def value(self, position: int, depth: int) -> tuple[Any, Spot, int]:
         """(value, its spot, position after it)."""
         first = self._text[position : position + 1]
@@ -101,27 +121,36 @@ class _Reader:
     def _plain(self, position: int) -> tuple[Any, Spot, int]:
         number = _NUMBER.match(self._text, position)
         if number is not None:
-            return self._number(number.group(), any(number.groups()[1:]), position), *self._after(number)
+            return self._number(number, any(number.groups()[1:]), position)
         match = _WORD.match(self._text, position)
         word = match.group() if match else ""
-        if match is None or word not in _CONSTANTS:
-            hint = "JSON knows neither comments, single quotes, trailing commas nor NaN"
-            self.refuse(position, f"expected a value, found {self.word(position)}", hint)
-        return _CONSTANTS[word], *self._after(match)
+        if match is not None and word in _CONSTANTS:
+            return _CONSTANTS[word], *self._after(match)
+        hint = "JSON knows neither comments, single quotes, trailing commas nor NaN"
+        message = f"expected a value, found {self.word(position)}"
+        if match is None or not word[-1].isalpha():
+            self.refuse(position, message, hint)
+        self.note(position, message, hint)
+        return word, *self._after(match)
 
     def _after(self, match: re.Match[str]) -> tuple[Spot, int]:
         return self.spot(match.start(), match.group()), match.end()
 
-    def _number(self, text: str, is_float: bool, position: int) -> int | float:
-        if self._text[position + len(text) : position + len(text) + 1].isdigit():
-            self.refuse(position, "a number has no leading zero", "put it in quotes", "leading-zero")
+    def _number(self, match: re.Match[str], is_float: bool, position: int) -> tuple[Any, Spot, int]:
+        text = match.group()
+        whole = _NUMERIC.match(self._text, position)
+        if whole is not None and self._text[match.end() : match.end() + 1].isdigit():
+            self.note(position, "a number has no leading zero", "put it in quotes", "leading-zero")
+            return whole.group(), *self._after(whole)
         try:
             value = float(text) if is_float else int(text)
         except ValueError:  # Python's own limit on digits
-            self.refuse(position, f"a number of {len(text)} digits is too long", rule="number-too-long")
+            self.note(position, f"a number of {len(text)} digits is too long", rule="number-too-long")
+            return text, *self._after(match)
         if math.isinf(value):
-            self.refuse(position, f"{text} is too large for a number", rule="not-finite")
-        return value
+            self.note(position, f"{text} is too large for a number", rule="not-finite")
+            return text, *self._after(match)
+        return value, *self._after(match)
 
     def _object(self, position: int, depth: int) -> tuple[Map, int]:
         mapping, at = Map(self.spot(position)), self.skip(position + 1)

@@ -8,7 +8,7 @@ So an error found at the very end, in a value that came from a suite's defaults,
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from seatrial.core.ids import readable
@@ -28,6 +28,7 @@ __all__ = [
     "shown",
     "spot_at",
     "type_name",
+    "without_echoes",
 ]
 
 
@@ -180,6 +181,30 @@ def each_at(value: Any, pattern: Sequence[str], spot: Spot = NOWHERE) -> Iterato
 def problem_at(spot: Spot, rule: str, message: str, hint: str = "", severity: str = "error") -> Diagnostic:
     """A diagnostic about what stands at `spot`; whatever was written is shown escaped, on one line."""
     return Diagnostic(rule, readable(message), readable(spot.path), spot.line, spot.column, readable(hint), severity)
+
+
+_UNREAD = frozenset(
+    {
+        "alias-cycle",
+        "custom-tag",
+        "json-syntax",
+        "key-not-text",
+        "leading-zero",
+        "missing-column",
+        "not-finite",
+        "number-too-long",
+        "unknown-alias",
+        "wrong-tag",
+    }
+)
+"""Rules of what a reader could make no sense of, and went on after: a stand-in took its place."""
+
+
+def without_echoes(problems: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """The problems, each once, without those that were only found in the stand-in of a value that was not read."""
+    found = list(dict.fromkeys(problems))
+    unread = {(each.path, each.line, each.column) for each in found if each.rule in _UNREAD}
+    return [each for each in found if each.rule in _UNREAD or (each.path, each.line, each.column) not in unread]
 
 
 def in_file_order(diagnostic: Diagnostic) -> tuple[str, int, int]:

@@ -12,8 +12,8 @@ from seatrial.core.permissions import Rules
 from seatrial.core.policy import Exceptions, Policy
 from seatrial.core.project import Project
 from seatrial.errors import Diagnostic, InputError, UsageError
-from seatrial.loading.files import read_text, shown_path
-from seatrial.loading.located import Map, Spot, in_file_order, problem_at, shown
+from seatrial.loading.files import is_there, read_text, shown_path
+from seatrial.loading.located import Map, Spot, in_file_order, problem_at, shown, without_echoes
 from seatrial.loading.rules_of_cases import matcher_problems
 from seatrial.loading.rules_of_policies import exceptions_problems, policy_problems
 from seatrial.loading.validation import validated
@@ -35,14 +35,11 @@ Model = TypeVar("Model", bound=BaseModel)
 def load_rules(project: Project) -> Rules | None:
     """The project's permission rules; None when it has none. Raises InputError with every problem."""
     path = Path(project.root) / PERMISSIONS
-    if not path.is_file():
+    if not is_there(path, PERMISSIONS):
         return None
-    written = _read(path, PERMISSIONS, "permission rules are a mapping")
-    rules = validated(Rules, written)
-    problems = list(matcher_problems(written, _MATCHERS))
-    if problems:
-        raise InputError(problems)
-    return rules
+    problems: list[Diagnostic] = []
+    written = _read(path, PERMISSIONS, "permission rules are a mapping", problems)
+    return _checked(Rules, written, [*problems, *matcher_problems(written, _MATCHERS)])
 
 
 def load_policy(project: Project, path: Path | None = None, *, suites: Collection[str] | None = None) -> Policy:
@@ -53,10 +50,11 @@ def load_policy(project: Project, path: Path | None = None, *, suites: Collectio
     Raises UsageError when there is no such file, InputError with every problem.
     """
     path, name = _chosen(project, path, POLICY)
-    if not path.is_file():
+    if not is_there(path, name):
         raise UsageError(f"there is no release policy {name}; write one, or name it with --policy")
-    written = _read(path, name, "a release policy is a mapping")
-    return _checked(Policy, written, policy_problems(written, suites))
+    problems: list[Diagnostic] = []
+    written = _read(path, name, "a release policy is a mapping", problems)
+    return _checked(Policy, written, [*problems, *policy_problems(written, suites)])
 
 
 def load_exceptions(project: Project, path: Path | None = None) -> Exceptions:
@@ -66,12 +64,13 @@ def load_exceptions(project: Project, path: Path | None = None) -> Exceptions:
     """
     given = path is not None
     path, name = _chosen(project, path, EXCEPTIONS)
-    if not path.is_file():
+    if not is_there(path, name):
         if given:
             raise UsageError(f"there is no file of exceptions {name}")
         return Exceptions()
-    written = _read(path, name, "exceptions are a mapping", empty=True)
-    return _checked(Exceptions, written, exceptions_problems(written))
+    problems: list[Diagnostic] = []
+    written = _read(path, name, "exceptions are a mapping", problems, empty=True)
+    return _checked(Exceptions, written, [*problems, *exceptions_problems(written)])
 
 
 def _chosen(project: Project, path: Path | None, usual: str) -> tuple[Path, str]:
@@ -79,22 +78,23 @@ def _chosen(project: Project, path: Path | None, usual: str) -> tuple[Path, str]
     return (root / usual, usual) if path is None else (path, shown_path(path, root))
 
 
-def _read(path: Path, name: str, wanted: str, *, empty: bool = False) -> Map:
-    written = read_yaml(read_text(path, name), name)
+def _read(path: Path, name: str, wanted: str, problems: list[Diagnostic], *, empty: bool = False) -> Map:
+    written = read_yaml(read_text(path, name), name, problems)
     if written is None and empty:
         return Map(Spot(name, 1, 1))
     if not isinstance(written, Map):
-        raise InputError(problem_at(Spot(name, 1, 1), "wrong-value", f"{wanted}, not {shown(written)}"))
+        problem = problem_at(Spot(name, 1, 1), "wrong-value", f"{wanted}, not {shown(written)}")
+        raise InputError(without_echoes([*problems, problem]))
     return written
 
 
 def _checked(model: type[Model], written: Map, problems: Iterable[Diagnostic]) -> Model:
-    """The model, or every problem of its shape and of its meaning at once."""
+    """The model, or every problem of its text, of its shape and of its meaning at once."""
     found = list(problems)
     try:
         made = validated(model, written)
     except InputError as error:
-        raise InputError(sorted((*error.diagnostics, *found), key=in_file_order)) from error
+        raise InputError(sorted(without_echoes([*error.diagnostics, *found]), key=in_file_order)) from error
     if found:
-        raise InputError(found)
+        raise InputError(sorted(without_echoes(found), key=in_file_order))
     return made

@@ -7,6 +7,7 @@ in id, suite and tags, whatever their case, and knows `and`, `or`, `not` and bra
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -94,7 +95,7 @@ def _described(selection: Selection) -> str:
 def _by_position(cases: Sequence[Case], positions: Sequence[str], root: Path) -> list[Case]:
     if not positions:
         return list(cases)
-    places = [(root / case.path).resolve() for case in cases]
+    places = [_places(root / case.path) for case in cases]
     chosen: set[int] = set()
     for position in positions:
         found = _at(position, cases, places, root)
@@ -106,13 +107,24 @@ def _by_position(cases: Sequence[Case], positions: Sequence[str], root: Path) ->
     return [case for number, case in enumerate(cases) if number in chosen]
 
 
-def _at(position: str, cases: Sequence[Case], places: Sequence[Path], root: Path) -> set[int]:
+def _places(path: Path) -> frozenset[Path]:
+    """Where a file lies, with every folder above it: as it is named, and behind symbolic links."""
+    named, real = _named(path), path.resolve()
+    return frozenset((named, *named.parents, real, *real.parents))
+
+
+def _named(path: Path) -> Path:
+    """`path` absolute and without `..`, its symbolic links left alone."""
+    return Path(os.path.abspath(path))  # noqa: PTH100  resolve() would follow the links
+
+
+def _at(position: str, cases: Sequence[Case], places: Sequence[frozenset[Path]], root: Path) -> set[int]:
     found = {n for n, case in enumerate(cases) if position in (case.id, case.base_id, case.suite)}
     if "\0" in position:
         return found
     for folder in (Path.cwd(), root, root / "cases"):
-        path = (folder / position).resolve()
-        below = {n for n, place in enumerate(places) if place == path or path in place.parents}
+        meant = {_named(folder / position), (folder / position).resolve()}
+        below = {n for n, place in enumerate(places) if not place.isdisjoint(meant)}
         if below:
             return found | below
     return found

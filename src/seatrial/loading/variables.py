@@ -17,7 +17,7 @@ from typing import Any
 
 from seatrial.core.ids import readable
 from seatrial.errors import Diagnostic, InputError
-from seatrial.loading.files import read_text
+from seatrial.loading.files import is_there, read_text
 from seatrial.loading.located import NOWHERE, Map, Seq, Spot, problem_at
 from seatrial.loading.yaml import NumberProblem, plain_scalar
 
@@ -53,7 +53,7 @@ def is_refused_number(text: str) -> bool:
 
 def read_env_file(path: Path, shown: str = ".env") -> dict[str, str]:
     """The variables of an env file; none when there is no file. Raises InputError with every bad line."""
-    if not path.is_file():
+    if not is_there(path, shown):
         return {}
     values: dict[str, str] = {}
     problems: list[Diagnostic] = []

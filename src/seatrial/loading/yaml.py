@@ -92,22 +92,27 @@ def _finite(text: str) -> float:
     return value
 
 
-def read_yaml(text: str, path: str = "") -> Any:
+def read_yaml(text: str, path: str = "", problems: list[Diagnostic] | None = None) -> Any:
     """The one document in `text` as located data; None when there is none.
 
-    Raises InputError with every problem found (after a syntax error nothing further can be read).
+    Raises InputError with every problem found (after a syntax error nothing further can be read). With a list of
+    `problems`, those that leave the rest readable are added to it instead, and the document is given with a stand-in
+    for each value that could not be read (`located.without_echoes`).
     """
-    separator = _SEPARATOR.search(text)
-    if separator is not None:
-        raise InputError(_separator_problem(text, separator.start(), path))
     builder = _Builder(path)
+    separators = list(_SEPARATOR.finditer(text))
+    builder.problems.extend(_separator_problem(text, separator.start(), path) for separator in separators)
     try:
-        for event in _events(text):
+        for event in _events(_SEPARATOR.sub(" ", text) if separators else text):
             builder.take(event)
+            if builder.ended:
+                break
     except yaml.YAMLError as error:
         raise InputError([*builder.problems, _syntax_problem(error, text, path)]) from error
-    if builder.problems:
+    if problems is None and builder.problems:
         raise InputError(builder.problems)
+    if problems is not None:
+        problems.extend(builder.problems)
     return builder.root
 
 
@@ -153,6 +158,8 @@ class _Builder:
     def __init__(self, path: str) -> None:
         self.root: Any = None
         self.problems: list[Diagnostic] = []
+        self.ended = False
+        """Whether what follows is another document, which is refused and not read."""
         self._path = path
         self._documents = 0
         self._open: list[_Open] = []
@@ -179,7 +186,8 @@ class _Builder:
         spot = self._spot(event.start_mark)
         if self._documents > 1:
             hint = "write one list, or one file for each"
-            self._fatal(spot, "several-documents", "a second document begins here (`---`); a file holds one", hint)
+            self._problem(spot, "several-documents", "a second document begins here (`---`); a file holds one", hint)
+            self.ended = True
         if event.version is not None and tuple(event.version) < (1, 2):
             self._problem(
                 spot, "yaml-version", "the file asks for YAML 1.1, and is read as YAML 1.2", "remove the %YAML line"
@@ -208,7 +216,7 @@ class _Builder:
             value = plain_scalar(text)
         except NumberProblem as problem:
             self._problem(spot, problem.rule, str(problem), problem.hint)
-            return 0
+            return text
         if tag is None:
             return value
         wanted = {"int": "a number", "float": "a number", "bool": "a boolean", "null": "null"}.get(_core_tag(tag))
@@ -227,10 +235,14 @@ class _Builder:
         spot = self._spot(event.start_mark)
         name = readable(event.anchor)
         if any(entry.anchor == event.anchor for entry in self._open):
-            self._fatal(spot, "alias-cycle", f"*{name} stands inside its own anchor &{name}")
+            self._problem(spot, "alias-cycle", f"*{name} stands inside its own anchor &{name}")
+            self._add(f"*{name}", spot, 1, 0)
+            return
         if event.anchor not in self._anchors:
             hint = "put a text that begins with * in quotes"
-            self._fatal(spot, "unknown-alias", f"there is no anchor &{name} before *{name}", hint)
+            self._problem(spot, "unknown-alias", f"there is no anchor &{name} before *{name}", hint)
+            self._add(f"*{name}", spot, 1, 0)
+            return
         value, _, size, height = self._anchors[event.anchor]
         self._aliased += size
         if self._aliased > MOST_VALUES:

@@ -6,7 +6,7 @@ import re
 from math import isclose
 
 from seatrial.core.decision import GateResult
-from seatrial.core.metric import METRICS, Unit
+from seatrial.core.metric import METRICS, Unit, points
 from seatrial.report.screen import money, percent, seconds
 
 __all__ = ["difference_text", "figure_of", "figure_text", "limit_of", "metric_of"]
@@ -29,7 +29,7 @@ def figure_text(unit: Unit, value: float) -> str:
 
 
 def _points(value: float, digits: int = 1) -> str:
-    return f"{value * 100:.{digits}f} points"
+    return points(f"{value * 100:.{digits}f}")
 
 
 def _number(value: float) -> str:

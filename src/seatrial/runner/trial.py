@@ -35,7 +35,7 @@ from seatrial.core.trace import (
 from seatrial.core.trajectory import trace_tallies
 from seatrial.core.trial import InvalidReason, TrialRecord, status_of
 from seatrial.core.usage import Price, cost_of_calls, sum_tokens
-from seatrial.environment.failure import FixtureError
+from seatrial.environment.failure import FixtureError, as_raised, cancelled_by_us
 from seatrial.environment.recorder import StepLimitReached
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.runner.capture import Log
@@ -156,22 +156,18 @@ async def _agent_turns(
         course.stop_reason, course.broken = StopReason.HARNESS_ERROR, InvalidReason.FIXTURE
         course.detail = f"fixture: {error}"
     except BaseException as error:  # an agent may raise anything, SystemExit too; only our own cancellation passes
-        if _cancelled_by_us(error):
+        if cancelled_by_us(error):
             raise
         if isinstance(error, TimeoutError) and limit.expired():
             course.stop_reason = StopReason.TIMEOUT
             return
-        course.stop_reason, course.error = StopReason.AGENT_ERROR, _agent_error(error)
+        raised = as_raised(error)
+        course.stop_reason, course.error = StopReason.AGENT_ERROR, _agent_error(raised)
         if settings.on_agent_error is not None:
-            settings.on_agent_error(error)
+            settings.on_agent_error(raised)
     course.waits_as_scripted = course.stop_reason is StopReason.WAITING_APPROVAL and environment.waits_as_scripted
     if environment.recorder.limit_reached:
         course.stop_reason, course.error = StopReason.MAX_STEPS, None
-
-
-def _cancelled_by_us(error: BaseException) -> bool:
-    task = asyncio.current_task()
-    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 
 
 async def _converse(
@@ -350,8 +346,10 @@ async def _grade(graders: Sequence[Grader], context: GradingContext) -> _Grading
         try:
             grade = await in_thread(grader.grade, context) if grader.blocking else grader.grade(context)
             grade = await grade if inspect.isawaitable(grade) else grade
-        except Exception as error:  # noqa: BLE001  the grader call: what it raises is its own failure
-            grading.failures.append(_grader_failure(grader, error))
+        except BaseException as error:  # the grader call: what it raises, SystemExit too, is its own failure
+            if cancelled_by_us(error):
+                raise
+            grading.failures.append(_grader_failure(grader, as_raised(error)))
             continue
         if grade is not None:
             required = grader.required and grade.required
@@ -359,7 +357,7 @@ async def _grade(graders: Sequence[Grader], context: GradingContext) -> _Grading
     return grading
 
 
-def _grader_failure(grader: Grader, error: Exception) -> GraderFailure:
+def _grader_failure(grader: Grader, error: BaseException) -> GraderFailure:
     kind = type(error).__name__
     return GraderFailure(name=grader.name, error=kind, message=_text(error), required=grader.required)
 

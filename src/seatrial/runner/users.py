@@ -10,6 +10,7 @@ from typing import Any
 from seatrial.core.case import Case, UserReply, UserSpec
 from seatrial.core.matching import matches
 from seatrial.core.ports import User
+from seatrial.environment.failure import fixture_part
 from seatrial.errors import UsageError
 from seatrial.registry import load_object
 
@@ -47,18 +48,21 @@ def user_for(spec: UserSpec, case: Case) -> User:
 async def conversation(case: Case, answers: Sequence[str]) -> AsyncGenerator[Any, None]:
     """The inputs of all user turns: the case's own, then scripted turns or what the simulated user says.
 
-    `answers` is read when the next input is asked for, so the caller appends the agent's answers to it.
+    `answers` is read when the next input is asked for, so the caller appends the agent's answers to it. Raises
+    FixtureError when a simulated user does: no failure of the agent's.
     """
     yield case.input
     if case.user is None:
         for turn in case.turns:
             yield with_message(case.input, turn.user)
         return
-    user = user_for(case.user, case)
+    with fixture_part("the simulated user"):
+        user = user_for(case.user, case)
     limit = case.user.simulated.max_turns if case.user.simulated else case.user.max_turns
     for _ in range(limit - 1):
-        said = user.reply(answers)
-        said = await said if inspect.isawaitable(said) else said
+        with fixture_part("the simulated user"):
+            said = user.reply(answers)
+            said = await said if inspect.isawaitable(said) else said
         if said is None:
             return
         yield with_message(case.input, said)

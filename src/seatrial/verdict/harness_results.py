@@ -20,6 +20,7 @@ from seatrial.core.encoding import dumps, shortened
 from seatrial.core.grade import Verdict
 from seatrial.core.trial import TrialRecord, TrialStatus
 from seatrial.errors import UsageError
+from seatrial.loading.files import problem_with_kind
 from seatrial.verdict.metrics import CaseResult, CaseVerdict
 from seatrial.verdict.trials import failure_text, reason_of, stable
 
@@ -133,6 +134,9 @@ def parse_harness_json(data: Any, origin: str) -> tuple[HarnessResult, ...]:
 def read_json(path: Path) -> Any:
     """The content of a JSON file (a byte-order mark is allowed); UsageError when it cannot be read."""
     try:
+        kind = problem_with_kind(path)
+        if kind is not None:
+            raise UsageError(f"{path}: {kind}")
         return json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from error

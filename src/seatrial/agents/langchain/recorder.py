@@ -20,13 +20,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.tracers.context import register_configure_hook
 from pydantic import ValidationError
 
 from seatrial.agents.langchain.calls import AskedCall, AskedCalls, Told
@@ -49,7 +47,7 @@ from seatrial.core.trace import CallState, Observable
 from seatrial.environment.observed import ObservedCall, observing
 from seatrial.environment.trial import TrialEnvironment
 
-__all__ = ["OBSERVES", "LangChainRecorder", "recording"]
+__all__ = ["OBSERVES", "LangChainRecorder"]
 
 OBSERVES = frozenset(
     {
@@ -62,9 +60,6 @@ OBSERVES = frozenset(
         Observable.RETRIEVAL,
     }
 )
-recording: ContextVar[LangChainRecorder | None] = ContextVar("seatrial_langchain_recorder", default=None)
-"""While it is set, LangChain adds the recorder to every run that starts in this context."""
-register_configure_hook(recording, inheritable=True)
 
 
 @dataclass

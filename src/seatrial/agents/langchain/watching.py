@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from langsmith import tracing_context
-
-from seatrial.agents.langchain.recorder import LangChainRecorder, recording
+from seatrial.agents.langchain.joining import listen, recording, untraced
+from seatrial.agents.langchain.recorder import LangChainRecorder
 
 __all__ = ["watching"]
 
@@ -15,10 +14,6 @@ __all__ = ["watching"]
 @contextmanager
 def watching(recorder: LangChainRecorder) -> Iterator[LangChainRecorder]:
     """Runs that start in here are recorded; LangSmith's tracing is off, whatever the environment says."""
-    outer = recording.get()
-    recording.set(recorder)
-    try:
-        with tracing_context(enabled=False):
-            yield recorder
-    finally:
-        recording.set(outer)
+    listen()
+    with recording.by(lambda: recorder), untraced():
+        yield recorder

@@ -82,6 +82,20 @@ def _first(error: BaseException) -> BaseException:
     return error
 
 
+def _run_to_its_end(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, None]) -> None:
+    """Run the loop until the work is done.
+
+    A task that raises SystemExit or KeyboardInterrupt stops its loop, besides giving the exception to whoever awaits
+    it. Such a task is one that an agent or a grader made: it ends a trial, never the run. The user's own interrupt
+    comes to the main thread, not here.
+    """
+    task = loop.create_task(work)
+    while not task.done():
+        with contextlib.suppress(SystemExit, KeyboardInterrupt):
+            loop.run_until_complete(task)
+    task.result()
+
+
 class Running:
     """Trials that run in a loop and thread of their own."""
 
@@ -102,7 +116,7 @@ class Running:
 
         try:
             with asyncio.Runner() as runner:
-                runner.run(main())
+                _run_to_its_end(runner.get_loop(), main())
         except asyncio.CancelledError:
             self.done.cancel()
             self.done.set_running_or_notify_cancel()
