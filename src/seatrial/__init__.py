@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from seatrial.harness.functions import Harness
     from seatrial.harness.gating import gate
     from seatrial.harness.regrading import regrade
+    from seatrial.harness.rerunning import rerun
     from seatrial.harness.runs import Run, arun, load, run
 
 __version__ = "0.1.0"
@@ -36,6 +37,7 @@ _HOMES = {
     "grader": "seatrial.graders.external",
     "load": "seatrial.harness.runs",
     "regrade": "seatrial.harness.regrading",
+    "rerun": "seatrial.harness.rerunning",
     "run": "seatrial.harness.runs",
 }
 
@@ -55,6 +57,7 @@ __all__ = [
     "grader",
     "load",
     "regrade",
+    "rerun",
     "run",
 ]
 

@@ -27,6 +27,7 @@ from seatrial.core.permissions import Rules
 from seatrial.core.ports import Agent, PlannedCase
 from seatrial.core.project import AgentSpec, Project
 from seatrial.core.run import RunInfo
+from seatrial.core.trial import TrialKey
 from seatrial.environment.secrets import Redactor
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.environment.workspace import FileFixture
@@ -109,11 +110,13 @@ class Plan:
     scratch: Scratch
     hidden: frozenset[str] = frozenset()
     warnings: tuple[Diagnostic, ...] = ()
+    only: frozenset[TrialKey] | None = None
+    """The only trials to run of those planned; None = all."""
 
     @property
     def total(self) -> int:
-        """Trials planned."""
-        return sum(planned.trials for planned in self.cases)
+        """Trials to run."""
+        return sum(planned.trials for planned in self.cases) if self.only is None else len(self.only)
 
 
 @dataclass

@@ -135,7 +135,7 @@ def _executing(
     with importable(planned.project.root):
         writer = RunWriter.create(planned.folder, planned.info, definitions, planned.redactor)
         collector = _Collector(writer, planned.total, on_trial, planned.hidden)
-        execution = _Execution(executor.start(FixedTrials(planned.cases), collector))
+        execution = _Execution(executor.start(FixedTrials(planned.cases, planned.only), collector))
         status = RunStatus.INTERRUPTED
         try:
             yield execution
