@@ -182,3 +182,42 @@ def test_any_output_survives_the_disk(tmp_path_factory: pytest.TempPathFactory, 
     assert kept.output == encoded
     assert run.trace(kept).output == encoded
     json.loads((folder / "trials.jsonl").read_text(encoding="utf-8"), parse_constant=pytest.fail)
+
+
+def test_stored_trials_come_one_at_a_time_and_can_be_written_again(tmp_path: Path) -> None:
+    first = write_run(tmp_path / "one", (record(output="done"), TRACE), (record(trial_index=2), Trace()))
+    writer = RunWriter.create(tmp_path / "two", RunInfo(run_id="r2", build_id="b"), [CASE])
+    for stored in first.stored():
+        assert stored.trace() == first.trace(stored.record)
+        writer.write_again(stored.record.model_copy(update={"status": TrialStatus.FAILED}), stored)
+    writer.finish(writer.info)
+    second = RunFolder(tmp_path / "two")
+    assert [(item.run_id, item.build_id, str(item.status)) for item in second.records()] == [("r2", "b", "failed")] * 2
+    assert (tmp_path / "two/traces.jsonl").read_bytes() == (tmp_path / "one/traces.jsonl").read_bytes()
+    links = [json.loads(line)["previous"] for line in (tmp_path / "two/trials.jsonl").read_bytes().splitlines()]
+    assert links == [FIRST_LINK, line_digest((tmp_path / "two/trials.jsonl").read_bytes().splitlines()[0])]
+
+
+def test_masks_that_came_later_hold_for_a_trace_that_is_written_again(tmp_path: Path) -> None:
+    class Masks:
+        def value(self, value: Any) -> Any:
+            return json.loads(json.dumps(value).replace("hello", "[secret:X]"))
+
+    (stored,) = write_run(tmp_path / "one", (record(), TRACE)).stored()
+    writer = RunWriter.create(tmp_path / "two", RunInfo(run_id="r2"), [CASE], Masks())
+    writer.write_again(stored.record, stored)
+    writer.finish(writer.info)
+    assert b"hello" not in (tmp_path / "two/traces.jsonl").read_bytes()
+
+
+def test_a_large_text_keeps_its_line_ends(tmp_path: Path) -> None:
+    text = "line\r\n" * 20_000 + "\r"
+    run = write_run(tmp_path, (record(output=text), Trace()))
+    assert run.output(run.records()[0]) == text
+
+
+def test_a_trace_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    run = write_run(tmp_path, (record(), TRACE))
+    (tmp_path / "traces.jsonl").write_bytes(b"")
+    with pytest.raises(StorageError, match="trace"):
+        [stored.trace() for stored in run.stored()]

@@ -29,6 +29,8 @@ COMMANDS = {
     "gate": ("seatrial.cli.release:gate_runs", "Decide a release by the policy: pass, block, review or incomplete."),
     "list": ("seatrial.cli.results:list_runs", "List the runs of a project, newest first."),
     "metrics": ("seatrial.cli.release:metrics", "List every metric that a policy can name."),
+    "regrade": ("seatrial.cli.again:regrade", "Grade a stored run again under the present cases; calls no agent."),
+    "rerun": ("seatrial.cli.again:rerun", "Run one stored trial again and show where the two part."),
     "report": ("seatrial.cli.report:report", "Write JUnit, Markdown or annotations of stored runs."),
     "run": ("seatrial.cli.run:run", "Run the agent on the selected cases and grade every trial."),
     "schema": ("seatrial.cli.project:schema", "Print the JSON Schema of a file format."),

@@ -16,7 +16,7 @@ from seatrial.harness.gating import Rulebook, judge, project_or_none, rulebook
 from seatrial.harness.plan import Request, plan, selected
 from seatrial.harness.runs import Run, execute, failed_ids, find_run, load
 
-__all__ = ["run"]
+__all__ = ["run", "show_run"]
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -75,10 +75,10 @@ def run(
     finished = _run(request, quiet=quiet or as_json)
     verbosity = -1 if quiet else verbose
     if rules is None or finished.exit_code == ExitCode.INTERRUPTED:
-        _show(finished, as_json=as_json, verbosity=verbosity)
+        show_run(finished, as_json=as_json, verbosity=verbosity)
         sys.exit(finished.exit_code)
     if not as_json:
-        _show(finished, as_json=False, verbosity=verbosity)
+        show_run(finished, as_json=False, verbosity=verbosity)
     gated = judge([finished.folder], rules)
     show_decision(gated, as_json=as_json, verbosity=verbosity)
     sys.exit(gated.decision.exit_code)
@@ -134,7 +134,8 @@ def _post_mortem() -> Callable[[BaseException], None]:
     return at
 
 
-def _show(finished: Run, *, as_json: bool, verbosity: int) -> None:
+def show_run(finished: Run, *, as_json: bool, verbosity: int) -> None:
+    """Print a run's summary, or the text of its results."""
     from seatrial.report.terminal import print_summary
 
     if as_json:

@@ -190,6 +190,10 @@ class PlannedCase:
     rules: Any = None
     order: int = 0
     """Position in the selection."""
+    fixture_digest: str = ""
+    """Of the fixture alone, with the case's overrides."""
+    input_digest: str = ""
+    """Of what the agent is given: input, turns, user and surroundings, but nothing that is expected or observed."""
 
 
 class TrialSource(Protocol):

@@ -36,6 +36,10 @@ class RunInfo(Frozen):
     trials_planned: int = 0
     cases: dict[str, str] = Field(default_factory=dict)
     """Digest of every selected case by id."""
+    inputs: dict[str, str] = Field(default_factory=dict)
+    """Digest of what each case gave the agent (its input and surroundings, not its expectations), by id."""
+    hidden: tuple[str, ...] = ()
+    """Cases of which only verdicts are on record."""
     trials: dict[str, int] = Field(default_factory=dict)
     """Trials planned per case id."""
     gating: dict[str, bool] = Field(default_factory=dict)
@@ -52,5 +56,9 @@ class RunInfo(Frozen):
     """Of Python, Seatrial and the agent's framework."""
     git_commit: str | None = None
     command: tuple[str, ...] = ()
+    regraded_from: str = ""
+    """Id of the run whose traces were graded again; empty: the agent was run."""
+    rerun_of: str = ""
+    """Id of the run of which one trial was run again; empty: it is a run of its own."""
     started: str = ""
     ended: str | None = None

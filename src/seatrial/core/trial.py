@@ -67,6 +67,8 @@ class TrialRecord(Frozen):
     """From 1; with retries the last attempt of a trial counts."""
     status: TrialStatus
     invalid_reason: InvalidReason | None = None
+    broken: InvalidReason | None = None
+    """What of the surroundings did not work, also where the trial failed anyway; None: all of it worked."""
     detail: str = ""
     """One line: what ended it before its time or made it invalid. A failed grade's reason stands with the grade."""
     stop_reason: StopReason
@@ -95,6 +97,13 @@ class TrialRecord(Frozen):
     """The agent's own time: turns only, without reset, grading and waiting."""
     seed: int | None = None
     case_digest: str = ""
+    """Of the case, its fixture, its graders and the permission rules."""
+    fixture_digest: str = ""
+    """Of its fixture with the case's overrides and every file that it reads; empty: on no record."""
+    build_id: str = ""
+    """Which build; `run.json` says how to run it again."""
+    canaries_planted: bool = False
+    """The Python fixture planted other canaries than its file names; their values are on no record."""
     observes: tuple[str, ...] = ()
     trace_at: int | None = None
     """Byte offset of this trial's line in `traces.jsonl`."""

@@ -61,7 +61,8 @@ class _Search:
 
     @cached_property
     def _in_json(self) -> tuple[str, ...]:
-        return tuple({json.dumps(form, ensure_ascii=ascii_only)[1:-1] for form in self._forms for ascii_only in (True, False)})
+        both = (True, False)
+        return tuple({json.dumps(form, ensure_ascii=ascii_only)[1:-1] for form in self._forms for ascii_only in both})
 
     def anywhere(self, line: str) -> bool:
         """Whether a secret may stand in this JSON text; never wrong when it says no."""

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -27,6 +27,7 @@ from seatrial.core.permissions import Rules
 from seatrial.core.ports import Agent, PlannedCase
 from seatrial.core.project import AgentSpec, Project
 from seatrial.core.run import RunInfo
+from seatrial.core.trial import TrialKey
 from seatrial.environment.secrets import Redactor
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.environment.workspace import FileFixture
@@ -38,7 +39,18 @@ from seatrial.loading.fixtures import FixtureFiles, fixture_for
 from seatrial.loading.policies import load_rules
 from seatrial.loading.selection import Selection, select
 
-__all__ = ["Plan", "Request", "Selected", "importable", "plan", "selected"]
+__all__ = [
+    "Plan",
+    "Request",
+    "Selected",
+    "forget_projects",
+    "given",
+    "importable",
+    "plan",
+    "planned_cases",
+    "run_id",
+    "selected",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,11 +110,13 @@ class Plan:
     scratch: Scratch
     hidden: frozenset[str] = frozenset()
     warnings: tuple[Diagnostic, ...] = ()
+    only: frozenset[TrialKey] | None = None
+    """The only trials to run of those planned; None = all."""
 
     @property
     def total(self) -> int:
-        """Trials planned."""
-        return sum(planned.trials for planned in self.cases)
+        """Trials to run."""
+        return sum(planned.trials for planned in self.cases) if self.only is None else len(self.only)
 
 
 @dataclass
@@ -148,7 +162,7 @@ def _lies_in(module: Any, folder: str) -> bool:
     return isinstance(file, str) and Path(file).is_relative_to(folder)
 
 
-def _forget_projects() -> None:
+def forget_projects() -> None:
     """Let the next run import its project afresh: another project may have modules of the same names, and in a
     notebook the agent may have been edited meanwhile. What the caller imported itself stays."""
     for name in _imported:
@@ -184,18 +198,15 @@ def plan(request: Request) -> Plan:
     """Resolve a request. Every mistake that can be known before the first agent call is raised here."""
     request = _with_environment(request)
     found = selected(request)
-    project, cases, warnings = found.project, found.cases, found.warnings
-    _forget_projects()
+    project, warnings = found.project, found.warnings
+    forget_projects()
     with importable(project.root):
-        _refuse_what_is_not_built(cases)
         spec, agent = _agent(project, request)
         scratch = Scratch()
-        rules = load_rules(project)
-        planner = _Planner(project, request, spec, rules, scratch)
-        planned = tuple(planner.planned(case, order) for order, case in enumerate(cases))
-    if rules is not None:
+        planned = planned_cases(found, request, spec, scratch)
+    if any(item.rules is not None for item in planned):
         warnings = (*warnings, _RULES_NOT_GRADED)
-    info = _info(project, request, spec, agent, planned)
+    info = _info(found, request, spec, agent, planned)
     return Plan(
         project=project,
         agent=agent,
@@ -208,6 +219,15 @@ def plan(request: Request) -> Plan:
         hidden=found.hidden,
         warnings=warnings,
     )
+
+
+def planned_cases(
+    found: Selected, request: Request, spec: AgentSpec, scratch: Callable[[], Path]
+) -> tuple[PlannedCase, ...]:
+    """The selected cases with fixtures and graders, in their order; called while the project is importable."""
+    _refuse_what_is_not_built(found.cases)
+    planner = _Planner(found.project, request, spec, load_rules(found.project), scratch)
+    return tuple(planner.planned(case, order) for order, case in enumerate(found.cases))
 
 
 _RULES_NOT_GRADED = Diagnostic(
@@ -284,7 +304,7 @@ class _Planner:
     request: Request
     spec: AgentSpec
     rules: Rules | None
-    scratch: Scratch
+    scratch: Callable[[], Path]
     _read: dict[str, FixtureFiles] = field(default_factory=dict)
 
     def planned(self, case: Case, order: int) -> PlannedCase:
@@ -294,6 +314,8 @@ class _Planner:
         return PlannedCase(
             case=case,
             digest=digest([case.digest, _fixture_digest(fixture), rules]),
+            fixture_digest=_fixture_digest(fixture),
+            input_digest=digest([*given(case).values(), fixture.surroundings_digest]),
             graders=graders_for(case, canaries=bool(fixture.secrets), rules=self.rules),
             trials=trials,
             fixture=FileFixture(
@@ -319,30 +341,49 @@ class _Planner:
         return trials
 
 
+def given(case: Case) -> dict[str, Any]:
+    """What the case itself gives the agent, and who talks to it, as JSON data by name. Nothing that is expected."""
+    return {
+        "input": case.input,
+        "turns": [turn.user for turn in case.turns],
+        "user": None if case.user is None else case.user.model_dump(mode="json"),
+        "attachments": [attachment.model_dump(mode="json") for attachment in case.attachments],
+    }
+
+
 def _fixture_digest(spec: FixtureSpec) -> str:
     return digest(spec.model_dump(mode="json", by_alias=True, exclude_defaults=True))
 
 
+def run_id(now: datetime) -> str:
+    """An id for a run that begins now."""
+    return f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+
+
 def _info(
-    project: Project,
+    found: Selected,
     request: Request,
     spec: AgentSpec,
     agent: Agent[TrialEnvironment],
     planned: Sequence[PlannedCase],
 ) -> RunInfo:
-    now = datetime.now(UTC)
+    now, project = datetime.now(UTC), found.project
     suites = sorted({item.case.suite for item in planned})
     return RunInfo(
-        run_id=f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}",
+        run_id=run_id(now),
         build_id=request.build_id or _build_id(request.build, project.build_id),
         agent=spec.model_dump(mode="json", exclude_defaults=True),
         agent_kind=agent.kind,
         observes=tuple(sorted(agent.observes)),
         trials_planned=sum(item.trials for item in planned),
         cases={item.case.id: item.digest for item in planned},
+        inputs={item.case.id: item.input_digest for item in planned},
+        hidden=tuple(item.case.id for item in planned if item.case.id in found.hidden),
         trials={item.case.id: item.trials for item in planned},
         gating={suite: project.gates(suite) for suite in suites},
-        fixtures={item.case.environment.fixture: item.digest for item in planned if item.case.environment.fixture},
+        fixtures={
+            item.case.environment.fixture: item.fixture_digest for item in planned if item.case.environment.fixture
+        },
         options=_options(request),
         judge={} if project.judge is None else project.judge.model_dump(mode="json", exclude_none=True),
         prices={name: price.model_dump(exclude_none=True) for name, price in project.prices.items()},
@@ -363,7 +404,8 @@ def _build_id(name: str | None, version: str) -> str:
 
 def _options(request: Request) -> Mapping[str, Any]:
     shown = ("select", "suite", "tag", "risk", "keyword", "trials", "concurrency", "timeout_s", "seed", "tools", "set")
-    return {name: value for name in shown if (value := getattr(request, name)) not in (None, (), "")}
+    asked = {name: value for name in shown if (value := getattr(request, name)) not in (None, (), "")}
+    return asked if request.ids is None else asked | {"named_cases_only": True}
 
 
 def _versions() -> dict[str, str]:

@@ -34,7 +34,7 @@ from seatrial.verdict.metrics import CaseResult, case_results, exit_code
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Run", "arun", "execute", "failed_ids", "find_run", "load", "run", "runs_of"]
+__all__ = ["Run", "arun", "execute", "failed_ids", "find_run", "load", "remember", "run", "runs_of"]
 
 OnTrial = Callable[[TrialRecord, int, int], None]
 """Called with each finished trial, how many have finished, and how many are planned."""
@@ -59,8 +59,11 @@ class Run:
 
     @property
     def exit_code(self) -> int:
-        """0 all passed, 1 a case of a gating suite failed, else 4 when one says nothing; 130 when interrupted."""
-        if self.info.status is RunStatus.INTERRUPTED:
+        """0 all passed, 1 a case of a gating suite failed, else 4 when one says nothing; 130 when interrupted.
+
+        A run that was graded again does not count as interrupted: what it lacks, its source lacked.
+        """
+        if self.info.status is RunStatus.INTERRUPTED and not self.info.regraded_from:
             return int(ExitCode.INTERRUPTED)
         return int(exit_code(self.info, self.cases))
 
@@ -134,7 +137,7 @@ def _executing(
     with importable(planned.project.root), _same_folder():
         writer = RunWriter.create(planned.folder, planned.info, definitions, planned.redactor)
         collector = _Collector(writer, planned.total, on_trial, planned.hidden)
-        execution = _Execution(executor.start(FixedTrials(planned.cases), collector))
+        execution = _Execution(executor.start(FixedTrials(planned.cases, planned.only), collector))
         status = RunStatus.INTERRUPTED
         try:
             yield execution
@@ -166,7 +169,8 @@ def _end(planned: Plan, collector: _Collector, status: RunStatus) -> Run:
     planned.scratch.remove()
     run = Run(planned.folder, info, _definitions(planned), tuple(collector.records), planned.warnings)
     write_results(planned.folder, run.summary())
-    _remember(planned.folder, Path(planned.project.root))
+    if not info.rerun_of:
+        remember(planned.folder, Path(planned.project.root))
     return run
 
 
@@ -175,7 +179,7 @@ def _definitions(planned: Plan) -> tuple[Case, ...]:
     return tuple(veiled_case(case) if case.id in planned.hidden else case for case in cases)
 
 
-def _remember(folder: Path, root: Path) -> None:
+def remember(folder: Path, root: Path) -> None:
     """Let `latest` find a run that was written outside `runs/`."""
     if folder.resolve().parent != (root / "runs").resolve():
         with contextlib.suppress(StorageError):

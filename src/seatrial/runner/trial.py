@@ -13,15 +13,14 @@ import inspect
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any
 
 from seatrial.core.encoding import to_json
-from seatrial.core.grade import Grade, GraderFailure
-from seatrial.core.ports import Agent, Answer, Grader, GradingContext, PlannedCase, Session, TurnInput
+from seatrial.core.ports import Agent, Answer, GradingContext, PlannedCase, Session, TurnInput
 from seatrial.core.trace import (
     AgentError,
     Handoff,
@@ -33,12 +32,13 @@ from seatrial.core.trace import (
     text_of,
 )
 from seatrial.core.trajectory import trace_tallies
-from seatrial.core.trial import InvalidReason, TrialRecord, status_of
+from seatrial.core.trial import InvalidReason, TrialRecord
 from seatrial.core.usage import Price, cost_of_calls, sum_tokens
 from seatrial.environment.failure import FixtureError
 from seatrial.environment.recorder import StepLimitReached
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.runner.capture import Log
+from seatrial.runner.grading import Grading, context_of, error_text, grade
 from seatrial.runner.threads import in_thread
 from seatrial.runner.users import conversation
 
@@ -55,12 +55,6 @@ class TrialSettings:
     seed: int = 0
     on_agent_error: Callable[[BaseException], None] | None = None
     """Called with what the agent raised, before anything is cleaned up (post-mortem debugging)."""
-
-
-@dataclass
-class _Grading:
-    grades: list[Grade] = field(default_factory=list)
-    failures: list[GraderFailure] = field(default_factory=list)
 
 
 @dataclass
@@ -105,7 +99,7 @@ async def run_trial(
         await _live(environment, agent, planned, course, settings)
         trace = _trace_of(environment, agent, course)
         context = _grading_context(planned, environment, trace, course, settings)
-        grading = await _grade(planned.graders, context)
+        grading = await grade(planned.graders, context)
     finally:
         await _clean_up(environment, course)
     record = _record(planned, trace, context, grading, course)
@@ -220,7 +214,7 @@ def _take(answer: Answer, course: _Course) -> None:
 def _agent_error(error: BaseException) -> AgentError:
     lines = traceback.format_exception(type(error), error, _agents_own(error.__traceback__))
     name = f"{type(error).__module__}.{type(error).__qualname__}".removeprefix("builtins.")
-    return AgentError(type=name, message=_text(error), traceback="".join(lines)[-_TRACEBACK_KEPT:])
+    return AgentError(type=name, message=error_text(error), traceback="".join(lines)[-_TRACEBACK_KEPT:])
 
 
 def _agents_own(trace: TracebackType | None) -> TracebackType | None:
@@ -229,13 +223,6 @@ def _agents_own(trace: TracebackType | None) -> TracebackType | None:
     while at is not None and at.tb_frame.f_globals.get("__name__", "").startswith("seatrial."):
         at = at.tb_next
     return at or trace
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception as broken:  # noqa: BLE001  a hostile __str__ must not hide the failure
-        return f"<its text raised {type(broken).__name__}>"
 
 
 def _trace_of(environment: TrialEnvironment, agent: Agent[TrialEnvironment], course: _Course) -> Trace:
@@ -267,35 +254,28 @@ def _grading_context(
     course: _Course,
     settings: TrialSettings,
 ) -> GradingContext:
-    return GradingContext(
-        case=planned.case,
-        trace=trace,
+    return context_of(
+        planned,
+        trace,
         outcome=course.outcome if course.observed else None,
         output=course.outputs[-1][1] if course.outputs else None,
-        expected=planned.case.expected,
         secrets=environment.secrets,
-        rules=planned.rules,
         latency_ms=course.latency_ms,
         cost_usd=_cost(trace, course, settings.prices),
     )
 
 
 def _record(
-    planned: PlannedCase, trace: Trace, context: GradingContext, grading: _Grading, course: _Course
+    planned: PlannedCase, trace: Trace, context: GradingContext, grading: Grading, course: _Course
 ) -> TrialRecord:
     calls = list(trace.of(ModelCallEvent))
-    foreseen = course.waits_as_scripted
-    status, invalid = status_of(grading.grades, grading.failures, course.stop_reason, course.broken, foreseen=foreseen)
     return TrialRecord(
         case_id=planned.case.id,
         suite=planned.case.suite,
-        status=status,
-        invalid_reason=invalid,
+        **grading.verdict(course.stop_reason, course.broken, foreseen=course.waits_as_scripted),
         detail=course.detail or _detail(course, planned),
         stop_reason=course.stop_reason,
         error=course.error,
-        grades=tuple(grading.grades),
-        grader_failures=tuple(grading.failures),
         output=trace.output,
         outcome=None if context.outcome is None else dict(context.outcome),
         steps=trace.steps,
@@ -310,6 +290,8 @@ def _record(
         seed=course.seed,
         started=course.started,
         case_digest=planned.digest,
+        fixture_digest=planned.fixture_digest,
+        canaries_planted=dict(context.secrets) != dict(planned.secrets),
         observes=tuple(sorted(trace.observes)),
     )
 
@@ -337,31 +319,6 @@ def _cost(trace: Trace, course: _Course, prices: Mapping[str, Price]) -> float |
     if not trace.saw(Observable.MODEL_CALLS):
         return None
     return cost_of_calls(trace.of(ModelCallEvent), prices)
-
-
-async def _grade(graders: Sequence[Grader], context: GradingContext) -> _Grading:
-    """Every grader that applies, in order. One that breaks is on record and stops no other."""
-    grading = _Grading()
-    if context.trace.stop_reason is StopReason.HARNESS_ERROR:
-        return grading
-    for grader in graders:
-        if grader.needs_answer and not context.trace.answered:
-            continue
-        try:
-            grade = await in_thread(grader.grade, context) if grader.blocking else grader.grade(context)
-            grade = await grade if inspect.isawaitable(grade) else grade
-        except Exception as error:  # noqa: BLE001  the grader call: what it raises is its own failure
-            grading.failures.append(_grader_failure(grader, error))
-            continue
-        if grade is not None:
-            required = grader.required and grade.required
-            grading.grades.append(grade.model_copy(update={"name": grader.name, "required": required}))
-    return grading
-
-
-def _grader_failure(grader: Grader, error: Exception) -> GraderFailure:
-    kind = type(error).__name__
-    return GraderFailure(name=grader.name, error=kind, message=_text(error), required=grader.required)
 
 
 async def _clean_up(environment: TrialEnvironment, course: _Course) -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, Protocol, TypeVar
 
@@ -24,7 +26,7 @@ from seatrial.core.trial import TrialRecord
 from seatrial.errors import StorageError, UsageError
 from seatrial.store.atomic import write_text
 
-__all__ = ["Masks", "RunFolder", "RunWriter", "is_run_folder"]
+__all__ = ["Masks", "RunFolder", "RunWriter", "StoredTrial", "is_run_folder"]
 
 INLINE_OUTPUT = 64 * 1024
 """Outputs whose JSON is longer (in characters) go whole to `outputs/`."""
@@ -89,14 +91,27 @@ class RunWriter:
         """Append one finished trial; gives the record as written (masked, linked, large output moved out)."""
         key = {"case_id": record.case_id, "trial_index": record.trial_index, "attempt": record.attempt}
         trace_json = _masked(_trace_json(trace), self._masks, _OF_TRACES)
-        position = self._append_line(self._traces, dumps({**key, **trace_json}))
+        return TrialRecord.model_validate(self._write_record(record, dumps({**key, **trace_json})))
+
+    def write_again(self, record: TrialRecord, stored: StoredTrial) -> None:
+        """Append a trial of another run with the record it has now; its trace stays as it was written there.
+
+        A value that only this run's masks know is masked. A large output is whole in `record`.
+        """
+        masked = _masked(stored.data, self._masks, _OF_TRACES)
+        text = stored.line.decode("utf-8") if masked is stored.data else dumps(masked)
+        self._write_record(record, text)
+
+    def _write_record(self, record: TrialRecord, trace_text: str) -> dict[str, Any]:
+        position = self._append_line(self._traces, trace_text)
         data = _masked(record.model_dump(mode="json"), self._masks, _OF_RECORDS)
-        data.update(run_id=self.info.run_id, trace_at=position, previous=self._previous)
+        data.update(run_id=self.info.run_id, build_id=self.info.build_id)
+        data.update(trace_at=position, previous=self._previous)
         self._move_large_output(data)
         line = dumps(data)
         self._append_line(self._trials, line)
         self._previous = line_digest(line.encode("utf-8"))
-        return TrialRecord.model_validate(data)
+        return data
 
     def finish(self, info: RunInfo) -> None:
         """Write the final `run.json` and let go of the files."""
@@ -135,8 +150,11 @@ def _storable(text: str) -> bool:
 
 
 _OF_CASES = ("id", "suite", "risk", "thresholds", "limits")
-_OF_RECORDS = ("case_id", "suite", "status", "invalid_reason", "stop_reason", "case_digest", "observes")
-_OF_TRACES = ("observes", "stop_reason")
+_OF_RECORDS = (
+    *("case_id", "suite", "status", "invalid_reason", "broken", "stop_reason", "observes"),
+    *("case_digest", "fixture_digest"),
+)
+_OF_TRACES = ("case_id", "observes", "stop_reason")
 _OF_PARTS = ("kind", "state", "decision", "role", "source", "verdict")
 
 
@@ -173,6 +191,33 @@ def _append(path: Path) -> IO[bytes]:
         raise StorageError(f"{path}: cannot be written ({error.strerror or error})") from error
 
 
+@dataclass(frozen=True)
+class StoredTrial:
+    """A finished trial as it stands in a run folder."""
+
+    record: TrialRecord
+    line: bytes
+    """Its line of `traces.jsonl`, without its line feed."""
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """What the line holds. StorageError when it cannot be read."""
+        try:
+            data: dict[str, Any] = json.loads(self.line)
+        except ValueError as error:
+            raise StorageError(f"the trace of {self.record.key} cannot be read: {_first_line(error)}") from error
+        return data
+
+    def trace(self, data: Any = None) -> Trace:
+        """The trace; of changed `data` when that is given. StorageError when it is none."""
+        fields = {key: value for key, value in (data or self.data).items() if key not in _KEY}
+        return _validated(Trace, fields, f"trace of {self.record.key}")
+
+
+_KEY = ("case_id", "trial_index", "attempt")
+"""What a line of `traces.jsonl` says besides the trace: whose it is."""
+
+
 class RunFolder:
     """A run that was written, finished or not."""
 
@@ -199,6 +244,25 @@ class RunFolder:
         path = self.folder / "trials.jsonl"
         return tuple(_validated(TrialRecord, data, place) for place, data in _lines(path))
 
+    def stored(self) -> Iterator[StoredTrial]:
+        """Every finished trial with its trace, one at a time, in the order in which they finished.
+
+        Raises StorageError when a trace is missing.
+        """
+        trials, traces = self.folder / "trials.jsonl", self.folder / "traces.jsonl"
+        if not trials.is_file():
+            return
+        try:
+            with traces.open("rb") as file:
+                for place, data in _lines(trials):
+                    record = _validated(TrialRecord, data, place)
+                    if record.trace_at is None:
+                        raise StorageError(f"{place}: {record.key} has no trace on record")
+                    file.seek(record.trace_at)
+                    yield StoredTrial(record, file.readline().rstrip(b"\n"))
+        except OSError as error:
+            raise StorageError(f"{traces}: cannot be read ({error.strerror or error})") from error
+
     def trace(self, record: TrialRecord) -> Trace:
         """The trace of one trial; StorageError when it is missing."""
         path = self.folder / "traces.jsonl"
@@ -207,12 +271,11 @@ class RunFolder:
         try:
             with path.open("rb") as file:
                 file.seek(record.trace_at)
-                data = json.loads(file.readline())
-        except (OSError, ValueError) as error:
+                return StoredTrial(record, file.readline()).trace()
+        except OSError as error:
             raise StorageError(f"{path}: the trace of {record.key} cannot be read: {_first_line(error)}") from error
-        for key in ("case_id", "trial_index", "attempt"):
-            data.pop(key, None)
-        return _validated(Trace, data, f"{path}: trace of {record.key}")
+        except StorageError as error:
+            raise StorageError(f"{path}: {error}") from error
 
     def output(self, record: TrialRecord) -> Any:
         """The whole final output, from `outputs/` when it was moved there."""
@@ -220,7 +283,7 @@ class RunFolder:
             return record.output
         path = self.folder / record.output_file
         try:
-            text = path.read_text(encoding="utf-8")
+            text = path.read_bytes().decode("utf-8")  # as it was said, its line ends too
         except OSError as error:
             raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
         return json.loads(text) if path.suffix == ".json" else text
