@@ -28,6 +28,7 @@ from seatrial.core.ports import Agent, PlannedCase
 from seatrial.core.project import AgentSpec, Project
 from seatrial.core.run import RunInfo
 from seatrial.environment.secrets import Redactor
+from seatrial.environment.sources import Sources
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.environment.workspace import FileFixture
 from seatrial.errors import Diagnostic, InputError, UsageError, did_you_mean
@@ -286,6 +287,7 @@ class _Planner:
     rules: Rules | None
     scratch: Scratch
     _read: dict[str, FixtureFiles] = field(default_factory=dict)
+    _sources: dict[str, Sources] = field(default_factory=dict)
 
     def planned(self, case: Case, order: int) -> PlannedCase:
         case, trials = self._limited(case), self._trials(case)
@@ -297,12 +299,25 @@ class _Planner:
             graders=graders_for(case, canaries=bool(fixture.secrets), rules=self.rules),
             trials=trials,
             fixture=FileFixture(
-                fixture, case=case, config=self.spec.config, tools_mode=self.spec.tools, scratch=self.scratch
+                fixture,
+                case=case,
+                config=self.spec.config,
+                tools_mode=self.spec.tools,
+                scratch=self.scratch,
+                sources=self._sources_of(fixture),
             ),
             secrets=fixture.secrets,
             rules=self.rules,
             order=order,
         )
+
+    def _sources_of(self, spec: FixtureSpec) -> Sources | None:
+        """Taken once a fixture; None where a reset reads no file."""
+        if spec.database is None and spec.files is None and spec.function is None:
+            return None
+        if spec.name not in self._sources:
+            self._sources[spec.name] = Sources.of(spec)
+        return self._sources[spec.name]
 
     def _limited(self, case: Case) -> Case:
         timeout = self.request.timeout_s
