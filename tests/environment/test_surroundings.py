@@ -26,7 +26,8 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Surroundings:
 @pytest.fixture
 def threads() -> Iterator[list[threading.Thread]]:
     """Threads that wait for the end of the test."""
-    over, made = threading.Event(), [threading.Thread(target=over.wait, daemon=n > 0) for n in range(3)]
+    over = threading.Event()
+    made = [threading.Thread(target=over.wait, daemon=number > 0) for number in range(3)]
     yield made
     over.set()
     for thread in made:

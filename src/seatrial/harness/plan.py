@@ -181,10 +181,13 @@ def selected(request: Request) -> Selected:
     return Selected(project, cases, loaded.hidden, loaded.warnings)
 
 
-def plan(request: Request) -> Plan:
-    """Resolve a request. Every mistake that can be known before the first agent call is raised here."""
+def plan(request: Request, found: Selected | None = None) -> Plan:
+    """Resolve a request. Every mistake that can be known before the first agent call is raised here.
+
+    `found` is what was selected, where the caller has done that already.
+    """
     request = _with_environment(request)
-    found = selected(request)
+    found = found or selected(request)
     project, cases, warnings = found.project, found.cases, found.warnings
     _forget_projects()
     with importable(project.root):
