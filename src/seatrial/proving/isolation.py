@@ -18,13 +18,15 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from seatrial.proving.arrangement import Arrangement
 from seatrial.proving.bench import Played
 from seatrial.verdict.isolation import CaseIsolation, Change, Finding, Isolation, Seen, differing, varying
 
 __all__ = ["Orders", "Runs", "fewest", "isolate"]
+
+T = TypeVar("T")
 
 REPEATS = 5
 """Times that a suspicious case runs alone, and that its company must bring the difference about."""
@@ -142,13 +144,16 @@ class _Search:
         if len(otherwise) < _ENOUGH_TOGETHER:
             return None
 
-        def flips(company: Sequence[str]) -> bool:
-            order = Arrangement((*company, suspect.case), item.order.concurrency)
-            return bool(suspect.differing(self.runs.run(order).trials[-1]))
+        def flips(positions: Sequence[int]) -> bool:
+            kept = sorted((*positions, item.position))
+            order = replace(item.order, cases=tuple(cases[position] for position in kept))
+            return bool(suspect.differing(self.runs.run(order).trials[kept.index(item.position)]))
 
-        company, complete = item.company, False
-        if len(otherwise) == REPEATS and flips(company):
-            company, complete = fewest(company, flips, _MOST_RUNS)
+        cases = item.order.cases
+        others, complete = tuple(at for at in range(len(cases)) if at != item.position), False
+        if len(otherwise) == REPEATS:
+            others, complete = fewest(others, flips, _MOST_RUNS)
+        company = tuple(cases[position] for position in others)
         differs = frozenset[str]().union(*map(suspect.differing, otherwise))
         found = suspect.dependent(item, otherwise[0], differs, played[0].changes)
         return replace(found, company=company, fewest=complete, together=True)
@@ -246,9 +251,7 @@ def _observations(name: str, order: Arrangement, played: Played) -> Iterator[_Ob
             yield _Observation(name, order, position, seen)
 
 
-def fewest(
-    company: Sequence[str], flips: Callable[[Sequence[str]], bool], most_runs: int
-) -> tuple[tuple[str, ...], bool]:
+def fewest(company: Sequence[T], flips: Callable[[Sequence[T]], bool], most_runs: int) -> tuple[tuple[T, ...], bool]:
     """The fewest of `company`, in order, with which `flips` still holds, and whether the search came to an end.
 
     Delta debugging (Zeller and Hildebrandt 2002): halves first, then finer parts and what is left without them; so a
