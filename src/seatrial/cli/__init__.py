@@ -27,6 +27,7 @@ COMMANDS = {
     "compare": ("seatrial.cli.results:compare", "Compare two runs, baselines or harness files case by case."),
     "config": ("seatrial.cli.project:config", "Print every setting with its origin."),
     "gate": ("seatrial.cli.release:gate_runs", "Decide a release by the policy: pass, block, review or incomplete."),
+    "isolate": ("seatrial.cli.proving:isolate", "Find cases that depend on order or company, and what they share."),
     "list": ("seatrial.cli.results:list_runs", "List the runs of a project, newest first."),
     "metrics": ("seatrial.cli.release:metrics", "List every metric that a policy can name."),
     "regrade": ("seatrial.cli.again:regrade", "Grade a stored run again under the present cases; calls no agent."),

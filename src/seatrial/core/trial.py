@@ -12,7 +12,7 @@ from seatrial.core.frozen import Frozen
 from seatrial.core.grade import Grade, GraderFailure, Tally, Verdict
 from seatrial.core.trace import AgentError, StopReason
 
-__all__ = ["InvalidReason", "Tokens", "TrialKey", "TrialRecord", "TrialStatus", "status_of"]
+__all__ = ["InvalidReason", "Leftover", "LeftoverKind", "Tokens", "TrialKey", "TrialRecord", "TrialStatus", "status_of"]
 
 
 class TrialStatus(StrEnum):
@@ -54,6 +54,32 @@ class Tokens(Frozen):
     cached: int | None = None
     cache_write: int | None = None
     reasoning: int | None = None
+
+
+class LeftoverKind(StrEnum):
+    """What a trial can leave behind it, beside what belongs to it alone."""
+
+    ENVIRONMENT = "environment"
+    """An environment variable."""
+    CWD = "cwd"
+    """The process's working folder."""
+    THREAD = "thread"
+    FILE = "file"
+    """An entry in the working folder or the project's folder."""
+    FIXTURE = "fixture"
+    """A file that a fixture is made from."""
+    DATABASE = "database"
+    """The template that databases are copied from."""
+
+
+class Leftover(Frozen):
+    """Something shared that was otherwise after a trial than before it. It fails no trial."""
+
+    kind: LeftoverKind
+    what: str
+    """In words, without values."""
+    during: tuple[str, ...] = ()
+    """`CASE#TRIAL` of all trials that may have done it, where several ran; empty: this one did."""
 
 
 class TrialRecord(Frozen):
@@ -105,6 +131,8 @@ class TrialRecord(Frozen):
     canaries_planted: bool = False
     """The Python fixture planted other canaries than its file names; their values are on no record."""
     observes: tuple[str, ...] = ()
+    leftovers: tuple[Leftover, ...] = ()
+    """What the trial left behind it, as far as the harness looks."""
     trace_at: int | None = None
     """Byte offset of this trial's line in `traces.jsonl`."""
     started: str | None = None

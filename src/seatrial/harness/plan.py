@@ -29,6 +29,7 @@ from seatrial.core.project import AgentSpec, Project
 from seatrial.core.run import RunInfo
 from seatrial.core.trial import TrialKey
 from seatrial.environment.secrets import Redactor
+from seatrial.environment.sources import Sources
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.environment.workspace import FileFixture
 from seatrial.errors import Diagnostic, InputError, UsageError, did_you_mean
@@ -194,10 +195,13 @@ def selected(request: Request) -> Selected:
     return Selected(project, cases, loaded.hidden, loaded.warnings)
 
 
-def plan(request: Request) -> Plan:
-    """Resolve a request. Every mistake that can be known before the first agent call is raised here."""
+def plan(request: Request, found: Selected | None = None) -> Plan:
+    """Resolve a request. Every mistake that can be known before the first agent call is raised here.
+
+    `found` is what was selected, where the caller has done that already.
+    """
     request = _with_environment(request)
-    found = selected(request)
+    found = found or selected(request)
     project, warnings = found.project, found.warnings
     forget_projects()
     with importable(project.root):
@@ -306,6 +310,7 @@ class _Planner:
     rules: Rules | None
     scratch: Callable[[], Path]
     _read: dict[str, FixtureFiles] = field(default_factory=dict)
+    _sources: dict[str, Sources] = field(default_factory=dict)
 
     def planned(self, case: Case, order: int) -> PlannedCase:
         case, trials = self._limited(case), self._trials(case)
@@ -319,12 +324,25 @@ class _Planner:
             graders=graders_for(case, canaries=bool(fixture.secrets), rules=self.rules),
             trials=trials,
             fixture=FileFixture(
-                fixture, case=case, config=self.spec.config, tools_mode=self.spec.tools, scratch=self.scratch
+                fixture,
+                case=case,
+                config=self.spec.config,
+                tools_mode=self.spec.tools,
+                scratch=self.scratch,
+                sources=self._sources_of(fixture),
             ),
             secrets=fixture.secrets,
             rules=self.rules,
             order=order,
         )
+
+    def _sources_of(self, spec: FixtureSpec) -> Sources | None:
+        """Taken once a fixture; None where a reset reads no file."""
+        if spec.database is None and spec.files is None and spec.function is None:
+            return None
+        if spec.name not in self._sources:
+            self._sources[spec.name] = Sources.of(spec)
+        return self._sources[spec.name]
 
     def _limited(self, case: Case) -> Case:
         timeout = self.request.timeout_s

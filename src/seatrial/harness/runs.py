@@ -18,6 +18,7 @@ from seatrial.core.case import Case
 from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
+from seatrial.environment.surroundings import Surroundings
 from seatrial.errors import Diagnostic, ExitCode, StorageError, UsageError, did_you_mean
 from seatrial.harness.hidden import veiled_case, veiled_record, veiled_trace
 from seatrial.harness.plan import Plan, Request, importable, plan
@@ -132,7 +133,12 @@ def _executing(
     KeyboardInterrupt is swallowed (the run says `interrupted`), anything else passes on.
     """
     definitions = _definitions(planned)
-    settings = TrialSettings(prices=planned.project.prices, seed=planned.info.seed, on_agent_error=debugger)
+    settings = TrialSettings(
+        prices=planned.project.prices,
+        seed=planned.info.seed,
+        on_agent_error=debugger,
+        surroundings=Surroundings({"the project's folder": Path(planned.project.root), "the working folder": Path()}),
+    )
     executor = LocalExecutor(planned.agent, settings, planned.concurrency, capture=debugger is None)
     with importable(planned.project.root), _same_folder():
         writer = RunWriter.create(planned.folder, planned.info, definitions, planned.redactor)

@@ -255,7 +255,7 @@ def _problems(summary: Row) -> Iterable[str]:
         return
     yield "### Problems"
     yield ""
-    yield "What the evidence lacks, through no doing of the agent:"
+    yield "What leaves the evidence thinner than it looks:"
     yield ""
     grouped: dict[tuple[str, str, str], list[str]] = {}
     for problem in summary["problems"]:

@@ -343,6 +343,7 @@ _KINDS = {
     "fixture": "fixture failed",
     "harness": "harness failed",
     "judge": "judge failed",
+    "leftovers": "left behind",
     "not_run": "not run",
     "run": "run",
 }
@@ -356,7 +357,7 @@ def _problems(screen: Screen, problems: Sequence[Row], everything: bool) -> None
     for problem in problems:
         grouped.setdefault((problem["kind"], problem["grader"], problem["message"]), []).append(problem)
     shown = list(grouped.items()) if everything else list(grouped.items())[:PROBLEMS_SHOWN]
-    screen.title("Problems", "what the evidence lacks, through no doing of the agent")
+    screen.title("Problems", "what leaves the evidence thinner than it looks")
     rows: list[list[Cell]] = []
     for (kind, grader, message), where in shown:
         place = screen.text(_places(where, everything), "dim")

@@ -50,6 +50,7 @@ def print_trace(console: Console, case: Case | None, record: TrialRecord, trace:
         screen.line(screen.block(trace.log.rstrip("\n"), "dim"), indent=2)
     if record.error is not None:
         _error(screen, record.error)
+    _leftovers(screen, record)
     console.print()
     screen.line(_foot(screen, record))
 
@@ -294,6 +295,14 @@ def _error(screen: Screen, error: AgentError) -> None:
     if error.traceback:
         screen.line(screen.block(error.traceback.rstrip("\n")[-4 * SHOWN :], "dim"), indent=2)
     screen.line(screen.block(error.summary, "red"), indent=2)
+
+
+def _leftovers(screen: Screen, record: TrialRecord) -> None:
+    if record.leftovers:
+        screen.title("Left behind", "the trials after this one did not start where it did")
+    for leftover in record.leftovers:
+        during = f"during {', '.join(leftover.during)}" if leftover.during else ""
+        screen.line(screen.join([leftover.what, during]), indent=2)
 
 
 def _foot(screen: Screen, record: TrialRecord) -> Text:

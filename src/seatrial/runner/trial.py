@@ -32,10 +32,11 @@ from seatrial.core.trace import (
     text_of,
 )
 from seatrial.core.trajectory import trace_tallies
-from seatrial.core.trial import InvalidReason, TrialRecord
+from seatrial.core.trial import InvalidReason, Leftover, TrialKey, TrialRecord
 from seatrial.core.usage import Price, cost_of_calls, sum_tokens
 from seatrial.environment.failure import FixtureError
 from seatrial.environment.recorder import StepLimitReached
+from seatrial.environment.surroundings import Surroundings
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.runner.capture import Log
 from seatrial.runner.grading import Grading, context_of, error_text, grade
@@ -55,6 +56,8 @@ class TrialSettings:
     seed: int = 0
     on_agent_error: Callable[[BaseException], None] | None = None
     """Called with what the agent raised, before anything is cleaned up (post-mortem debugging)."""
+    surroundings: Surroundings | None = None
+    """Tells what trials leave behind; None: nobody looks."""
 
 
 @dataclass
@@ -95,15 +98,35 @@ async def run_trial(
     seed = seed_of(settings.seed, planned.case.id, trial_index)
     course = _Course(started=started, seed=seed)
     environment: TrialEnvironment = planned.fixture.environment(trial_index, seed)
+    watch = _Watch(settings.surroundings, str(TrialKey(case_id=planned.case.id, trial_index=trial_index)))
     try:
         await _live(environment, agent, planned, course, settings)
         trace = _trace_of(environment, agent, course)
         context = _grading_context(planned, environment, trace, course, settings)
         grading = await grade(planned.graders, context)
     finally:
-        await _clean_up(environment, course)
+        try:
+            await _clean_up(environment, course)
+        finally:
+            leftovers = watch.end(environment)
     record = _record(planned, trace, context, grading, course)
-    return record.model_copy(update={"trial_index": trial_index, "attempt": attempt}), trace
+    update = {"trial_index": trial_index, "attempt": attempt, "leftovers": leftovers}
+    return record.model_copy(update=update), trace
+
+
+class _Watch:
+    """A trial under the eyes of the surroundings, if there are any."""
+
+    def __init__(self, surroundings: Surroundings | None, trial: str) -> None:
+        self._surroundings = surroundings
+        self._trial = trial
+        if surroundings is not None:
+            surroundings.begin(trial)
+
+    def end(self, environment: TrialEnvironment) -> tuple[Leftover, ...]:
+        if self._surroundings is None:
+            return ()
+        return self._surroundings.end(self._trial, environment.sources_changed())
 
 
 async def _live(

@@ -142,7 +142,7 @@ class Problem:
     """Something that leaves the evidence thinner than it looks."""
 
     kind: str
-    """grader_failure, abstained, fixture, harness, judge, ungraded, not_run or run."""
+    """grader_failure, abstained, fixture, harness, judge, leftovers, ungraded, not_run or run."""
     message: str
     case: str = ""
     trial: int | None = None
@@ -153,7 +153,7 @@ class Problem:
 
 
 def problems(info: RunInfo, results: Sequence[CaseResult]) -> tuple[Problem, ...]:
-    """Everything that is no verdict on the agent, case by case; what ended the whole run first."""
+    """Everything that is no verdict on a case, case by case; what ended the whole run first."""
     found: list[Problem] = []
     if info.status in (RunStatus.INTERRUPTED, RunStatus.OUT_OF_BUDGET):
         word = str(info.status).replace("_", " ")
@@ -184,3 +184,16 @@ def _trial_problems(record: TrialRecord) -> Iterable[Problem]:
     by_others = record.invalid_reason in (InvalidReason.GRADER, InvalidReason.UNOBSERVED)
     if record.status is TrialStatus.INVALID and not (by_others and (record.grader_failures or record.grades)):
         yield Problem(str(record.invalid_reason or "harness"), reason_of(record), case, trial)
+    for leftover in record.leftovers:
+        yield Problem("leftovers", leftover.what + _company(leftover.during), case, trial, required=False)
+
+
+_COMPANY_TOLD = 4
+
+
+def _company(during: Sequence[str]) -> str:
+    """`, during a#1, b#1`: several trials ran, and one of them did it."""
+    if not during:
+        return ""
+    rest = len(during) - _COMPANY_TOLD
+    return f", during {', '.join(during[:_COMPANY_TOLD])}" + (f" or {rest} more" if rest > 0 else "")
