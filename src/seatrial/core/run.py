@@ -38,6 +38,8 @@ class RunInfo(Frozen):
     """Digest of every selected case by id."""
     trials: dict[str, int] = Field(default_factory=dict)
     """Trials planned per case id."""
+    curtailed: bool = False
+    """Whether a case stopped once it was decided (`--stop-when-decided`): then only verdicts compare."""
     gating: dict[str, bool] = Field(default_factory=dict)
     """Per suite whether it decides exit codes."""
     fixtures: dict[str, str] = Field(default_factory=dict)

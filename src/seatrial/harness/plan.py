@@ -32,11 +32,13 @@ from seatrial.environment.trial import TrialEnvironment
 from seatrial.environment.workspace import FileFixture
 from seatrial.errors import Diagnostic, InputError, UsageError, did_you_mean
 from seatrial.graders import graders_for
+from seatrial.harness.budgeting import budget_of, refuse_unknown_prices
 from seatrial.loading.cases import load_cases
 from seatrial.loading.config import agent_spec, load_project, options_from_environment
 from seatrial.loading.fixtures import FixtureFiles, fixture_for
 from seatrial.loading.policies import load_rules
 from seatrial.loading.selection import Selection, select
+from seatrial.runner.budget import NO_LIMIT, Budget
 
 __all__ = ["Plan", "Request", "Selected", "importable", "plan", "selected"]
 
@@ -64,6 +66,12 @@ class Request:
     timeout_s: float | None = None
     seed: int | None = None
     tools: str | None = None
+    max_cost: float | None = None
+    """USD that the run may cost."""
+    max_time: float | None = None
+    """Seconds after which no trial starts."""
+    allow_unknown_cost: bool = False
+    stop_when_decided: bool = False
     output: Path | None = None
     """The run folder itself."""
     set: tuple[str, ...] = ()
@@ -98,6 +106,7 @@ class Plan:
     scratch: Scratch
     hidden: frozenset[str] = frozenset()
     warnings: tuple[Diagnostic, ...] = ()
+    budget: Budget = NO_LIMIT
 
     @property
     def total(self) -> int:
@@ -183,6 +192,7 @@ def selected(request: Request) -> Selected:
 def plan(request: Request) -> Plan:
     """Resolve a request. Every mistake that can be known before the first agent call is raised here."""
     request = _with_environment(request)
+    budget = budget_of(request.max_cost, request.max_time, allow_unknown_cost=request.allow_unknown_cost)
     found = selected(request)
     project, cases, warnings = found.project, found.cases, found.warnings
     _forget_projects()
@@ -193,6 +203,7 @@ def plan(request: Request) -> Plan:
         rules = load_rules(project)
         planner = _Planner(project, request, spec, rules, scratch)
         planned = tuple(planner.planned(case, order) for order, case in enumerate(cases))
+    refuse_unknown_prices(budget, project, planned)
     if rules is not None:
         warnings = (*warnings, _RULES_NOT_GRADED)
     info = _info(project, request, spec, agent, planned)
@@ -207,6 +218,7 @@ def plan(request: Request) -> Plan:
         scratch=scratch,
         hidden=found.hidden,
         warnings=warnings,
+        budget=budget,
     )
 
 
@@ -343,6 +355,7 @@ def _info(
         trials={item.case.id: item.trials for item in planned},
         gating={suite: project.gates(suite) for suite in suites},
         fixtures={item.case.environment.fixture: item.digest for item in planned if item.case.environment.fixture},
+        curtailed=request.stop_when_decided,
         options=_options(request),
         judge={} if project.judge is None else project.judge.model_dump(mode="json", exclude_none=True),
         prices={name: price.model_dump(exclude_none=True) for name, price in project.prices.items()},
@@ -361,9 +374,15 @@ def _build_id(name: str | None, version: str) -> str:
     return name if version == "dev" else f"{name}@{version}"
 
 
+_SELECTING = ("select", "suite", "tag", "risk", "keyword")
+_RUNNING = ("trials", "concurrency", "timeout_s", "seed", "tools", "set")
+_SPENDING = ("max_cost", "max_time", "allow_unknown_cost", "stop_when_decided")
+_SHOWN = (*_SELECTING, *_RUNNING, *_SPENDING)
+"""Options that go on record."""
+
+
 def _options(request: Request) -> Mapping[str, Any]:
-    shown = ("select", "suite", "tag", "risk", "keyword", "trials", "concurrency", "timeout_s", "seed", "tools", "set")
-    return {name: value for name in shown if (value := getattr(request, name)) not in (None, (), "")}
+    return {name: value for name in _SHOWN if (value := getattr(request, name)) not in (None, (), "", False)}
 
 
 def _versions() -> dict[str, str]:

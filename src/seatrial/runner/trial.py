@@ -36,11 +36,14 @@ from seatrial.core.trajectory import trace_tallies
 from seatrial.core.trial import InvalidReason, TrialRecord, status_of
 from seatrial.core.usage import Price, cost_of_calls, sum_tokens
 from seatrial.environment.failure import FixtureError
+from seatrial.environment.pace import Pace, Rates
 from seatrial.environment.recorder import StepLimitReached
+from seatrial.environment.spending import CostLimitReached, Spending
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.runner.capture import Log
 from seatrial.runner.threads import in_thread
 from seatrial.runner.users import conversation
+from seatrial.runner.waiting import Places
 
 __all__ = ["TrialSettings", "run_trial", "seed_of"]
 
@@ -53,6 +56,12 @@ class TrialSettings:
 
     prices: Mapping[str, Price] = field(default_factory=dict)
     seed: int = 0
+    priced_only: bool = False
+    """Whether models without a price must not be called (a run under a budget)."""
+    rates: Rates | None = None
+    """Rate limits of models and tools."""
+    judges: Places | None = None
+    """How many judges may be asked at once; None: no limit of their own."""
     on_agent_error: Callable[[BaseException], None] | None = None
     """Called with what the agent raised, before anything is cleaned up (post-mortem debugging)."""
 
@@ -61,6 +70,13 @@ class TrialSettings:
 class _Grading:
     grades: list[Grade] = field(default_factory=list)
     failures: list[GraderFailure] = field(default_factory=list)
+    judge_costs: list[float | None] = field(default_factory=list)
+
+    @property
+    def judge_cost_usd(self) -> float | None:
+        """What all judges cost; None when that of one is unknown."""
+        known = [cost for cost in self.judge_costs if cost is not None]
+        return sum(known, 0.0) if len(known) == len(self.judge_costs) else None
 
 
 @dataclass
@@ -99,11 +115,13 @@ async def run_trial(
     seed = seed_of(settings.seed, planned.case.id, trial_index)
     course = _Course(started=started, seed=seed)
     environment: TrialEnvironment = planned.fixture.environment(trial_index, seed)
+    environment.recorder.spending = Spending(settings.prices, planned.case.limits.cost_usd, settings.priced_only)
+    environment.pace.rates = settings.rates or environment.pace.rates
     try:
         await _live(environment, agent, planned, course, settings)
         trace = _trace_of(environment, agent, course)
         context = _grading_context(planned, environment, trace, course, settings)
-        grading = await _grade(planned.graders, context)
+        grading = await _grade(planned.graders, context, settings.judges)
     finally:
         await _clean_up(environment, course)
     record = _record(planned, trace, context, grading, course)
@@ -147,8 +165,9 @@ async def _agent_turns(
     limit = asyncio.timeout(planned.case.limits.timeout_s)
     try:
         async with limit:
+            environment.pace.on_wait = _extending(limit)
             await _converse(environment, agent, planned, course)
-    except StepLimitReached:
+    except (StepLimitReached, CostLimitReached):
         course.stop_reason = StopReason.MAX_STEPS
     except FixtureError as error:  # an adapter's own `reset`: its surroundings failed, not the agent
         course.stop_reason, course.broken = StopReason.HARNESS_ERROR, InvalidReason.FIXTURE
@@ -162,8 +181,34 @@ async def _agent_turns(
         course.stop_reason, course.error = StopReason.AGENT_ERROR, _agent_error(error)
         if settings.on_agent_error is not None:
             settings.on_agent_error(error)
+    _note_limits(environment, course)
+
+
+def _note_limits(environment: TrialEnvironment, course: _Course) -> None:
+    """A hard stop that was reached is why the trial ended, whatever the agent made of it."""
+    spending = environment.recorder.spending
     if environment.recorder.limit_reached:
         course.stop_reason, course.error = StopReason.MAX_STEPS, None
+    elif spending.unpriced is not None:
+        course.stop_reason, course.error, course.broken = StopReason.BUDGET, None, InvalidReason.HARNESS
+        course.detail = f"budget: the price of model {spending.unpriced!r} is unknown"
+    elif spending.over and course.stop_reason is not StopReason.HARNESS_ERROR:
+        course.stop_reason, course.error = StopReason.BUDGET, None
+
+
+def _extending(limit: asyncio.Timeout) -> Callable[[float], None]:
+    """What adds time in which the agent had to wait for its turn to its time limit; may be called from any thread."""
+    loop = asyncio.get_running_loop()
+
+    def extend(seconds: float) -> None:
+        when = limit.when()
+        if when is not None and not limit.expired():
+            limit.reschedule(when + seconds)
+
+    def on_wait(seconds: float) -> None:
+        loop.call_soon_threadsafe(extend, seconds)
+
+    return on_wait
 
 
 def _cancelled_by_us(error: BaseException) -> bool:
@@ -185,8 +230,9 @@ async def _converse(
                 recorder.turn = number
                 turn = TurnInput(case_id=case.id, input=value, number=number, fixture=environment.fixture_name)
                 recorder.message("user", turn.message or value)
-                answer = await _timed(session, turn, course)
+                answer = await _timed(session, turn, course, environment.pace)
                 _take(answer, course)
+                recorder.spending.add_reported(answer.cost_usd)
                 if answer.stop_reason is not StopReason.ANSWERED:
                     return
                 answers.append(text_of(course.outputs[-1][0]))
@@ -194,8 +240,8 @@ async def _converse(
         session.close()
 
 
-async def _timed(session: Session, turn: TurnInput, course: _Course) -> Answer:
-    began = time.perf_counter()
+async def _timed(session: Session, turn: TurnInput, course: _Course, pace: Pace) -> Answer:
+    began, waited = time.perf_counter(), pace.waited_s
     measured: float | None = None
     try:
         answer = await in_thread(session.invoke, turn) if session.blocking else session.invoke(turn)
@@ -203,7 +249,8 @@ async def _timed(session: Session, turn: TurnInput, course: _Course) -> Answer:
         measured = finished.latency_ms
         return finished
     finally:
-        course.latency_ms += (time.perf_counter() - began) * 1000 if measured is None else measured
+        own = time.perf_counter() - began - (pace.waited_s - waited)
+        course.latency_ms += max(own, 0.0) * 1000 if measured is None else measured
 
 
 def _take(answer: Answer, course: _Course) -> None:
@@ -302,6 +349,7 @@ def _record(
         models=tuple(sorted({call.model for call in calls if call.model})),
         tokens=sum_tokens(calls),
         cost_usd=context.cost_usd,
+        judge_cost_usd=grading.judge_cost_usd,
         latency_ms=course.latency_ms,
         seed=course.seed,
         started=course.started,
@@ -319,6 +367,8 @@ def _detail(course: _Course, planned: PlannedCase) -> str:
             return f"timeout: the limit of {limits.timeout_s:g} s was reached"
         case StopReason.MAX_STEPS:
             return f"max_steps: the limit of {limits.steps} steps was reached"
+        case StopReason.BUDGET:
+            return f"budget: the trial went above its limit of {limits.cost_usd:.12g} USD"
         case StopReason.WAITING_APPROVAL:
             return "waiting_approval: an approval stayed unanswered"
         case _:
@@ -335,7 +385,7 @@ def _cost(trace: Trace, course: _Course, prices: Mapping[str, Price]) -> float |
     return cost_of_calls(trace.of(ModelCallEvent), prices)
 
 
-async def _grade(graders: Sequence[Grader], context: GradingContext) -> _Grading:
+async def _grade(graders: Sequence[Grader], context: GradingContext, judges: Places | None = None) -> _Grading:
     """Every grader that applies, in order. One that breaks is on record and stops no other."""
     grading = _Grading()
     if context.trace.stop_reason is StopReason.HARNESS_ERROR:
@@ -343,13 +393,17 @@ async def _grade(graders: Sequence[Grader], context: GradingContext) -> _Grading
     for grader in graders:
         if grader.needs_answer and not context.trace.answered:
             continue
+        asks = bool(getattr(grader, "judge", False))
         try:
-            grade = await in_thread(grader.grade, context) if grader.blocking else grader.grade(context)
-            grade = await grade if inspect.isawaitable(grade) else grade
+            async with judges if asks and judges is not None else contextlib.nullcontext():
+                grade = await in_thread(grader.grade, context) if grader.blocking else grader.grade(context)
+                grade = await grade if inspect.isawaitable(grade) else grade
         except Exception as error:  # noqa: BLE001  the grader call: what it raises is its own failure
             grading.failures.append(_grader_failure(grader, error))
+            grading.judge_costs += [None] if asks else []
             continue
         if grade is not None:
+            grading.judge_costs += [grade.cost_usd] if asks else []
             required = grader.required and grade.required
             grading.grades.append(grade.model_copy(update={"name": grader.name, "required": required}))
     return grading
