@@ -149,14 +149,14 @@ def _post_mortem() -> Callable[[BaseException], None]:
 def _show(finished: Run, *, as_json: bool, verbosity: int) -> None:
     from seatrial.report.terminal import print_summary
 
-    if finished.resume_command is not None:
-        click.echo(f"the budget ran out; to run the rest: {finished.resume_command}", err=True)
     if as_json:
         print_json(finished.summary())
-        return
-    print_summary(stdout(), finished.summary(), verbosity=verbosity, run=_short(finished.folder))
-    if verbosity >= 0:
-        click.echo(f"run folder: {_short(finished.folder)}", err=True)
+    else:
+        print_summary(stdout(), finished.summary(), verbosity=verbosity, run=_short(finished.folder))
+        if verbosity >= 0:
+            click.echo(f"run folder: {_short(finished.folder)}", err=True)
+    if finished.resume_command is not None:
+        click.echo(f"the budget ran out; to run the rest: {finished.resume_command}", err=True)
 
 
 def _short(folder: Path) -> str:
