@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -22,10 +23,12 @@ from seatrial.environment.pace import Pace, Rates
 from seatrial.environment.workspace import FileFixture
 from seatrial.runner.trial import TrialSettings, run_trial
 
-SPEC = RatesSpec.model_validate({
-    "models": {"m": {"requests_per_minute": 60}},
-    "tools": {"search": {"requests_per_minute": 30}},
-})
+SPEC = RatesSpec.model_validate(
+    {
+        "models": {"m": {"requests_per_minute": 60}},
+        "tools": {"search": {"requests_per_minute": 30}},
+    }
+)
 
 
 class Clock:
@@ -75,7 +78,7 @@ def test_no_minute_holds_more_calls_than_allowed(gaps: list[float]) -> None:
     for gap in gaps:
         clock.now += gap
         times.append(rates.turn("model", "m")[1])
-    assert all(later - earlier >= 1 - 1e-9 for earlier, later in zip(times, times[1:], strict=False))
+    assert all(later - earlier >= 1 - 1e-9 for earlier, later in pairwise(times))
 
 
 def test_calls_that_wait_at_the_same_time_count_once() -> None:

@@ -95,7 +95,11 @@ def test_nobody_knows_the_cost_so_the_first_trial_runs_alone() -> None:
 
 @pytest.mark.parametrize(
     ("limits", "thresholds", "reserved"),
-    [({"cost_usd": 0.4}, {}, 0.4), ({}, {"max_estimated_cost_usd": 0.2}, 0.2), ({"cost_usd": 0.4}, {"max_estimated_cost_usd": 0.2}, 0.4)],
+    [
+        ({"cost_usd": 0.4}, {}, 0.4),
+        ({}, {"max_estimated_cost_usd": 0.2}, 0.2),
+        ({"cost_usd": 0.4}, {"max_estimated_cost_usd": 0.2}, 0.4),
+    ],
 )
 def test_a_cases_limit_is_set_aside_until_it_was_observed(
     limits: dict[str, float], thresholds: dict[str, float], reserved: float
@@ -188,7 +192,7 @@ def test_time_that_is_up_after_the_last_trial_started_is_no_shortage() -> None:
     assert not source.ran_out
 
 
-# --- costs that are unknown ----------------------------------------------------------------------------------------------
+# --- costs that are unknown -----------------------------------------------------------------------------------------
 
 
 def unpriced() -> Trace:

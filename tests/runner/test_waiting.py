@@ -149,7 +149,7 @@ async def test_nobody_waits_when_nothing_is_in_flight() -> None:
     assert await asyncio.gather(*(turns.next() for _ in range(5))) == [None] * 5
 
 
-# --- attempts ------------------------------------------------------------------------------------------------------------
+# --- attempts -------------------------------------------------------------------------------------------------------
 
 
 def attempts(agent: Any, **retries: Any) -> tuple[list[TrialRecord], list[float]]:
