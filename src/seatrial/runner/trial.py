@@ -202,11 +202,13 @@ def _extending(limit: asyncio.Timeout) -> Callable[[float], None]:
 
     def extend(seconds: float) -> None:
         when = limit.when()
-        if when is not None and not limit.expired():
-            limit.reschedule(when + seconds)
+        if when is not None:
+            with contextlib.suppress(RuntimeError):  # the limit was reached, or the turns are over
+                limit.reschedule(when + seconds)
 
     def on_wait(seconds: float) -> None:
-        loop.call_soon_threadsafe(extend, seconds)
+        with contextlib.suppress(RuntimeError):  # the loop has closed: a thread that outlived its trial
+            loop.call_soon_threadsafe(extend, seconds)
 
     return on_wait
 
