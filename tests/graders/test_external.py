@@ -41,6 +41,11 @@ async def slow(context: Any) -> bool:
     return True
 
 
+@grader(judge=True)
+async def asks_a_model(context: Any) -> Grade:
+    return Grade(verdict=Verdict.PASS, cost_usd=0.01)
+
+
 @grader(name="close", minimum=0.5, advisory=True, needs_answer=False)
 def decorated(context: Any) -> float:
     return 0.6
@@ -103,6 +108,12 @@ def test_a_scalar_of_another_library_counts_as_what_it_holds() -> None:
             return True
 
     assert grade_of(Scalar()).verdict == "pass"
+
+
+async def test_a_grader_that_asks_a_model_says_so_and_what_it_cost() -> None:
+    judge, other = graders_of(f"{HERE}:asks_a_model", f"{HERE}:slow")
+    assert (judge.judge, other.judge) == (True, False)
+    assert (await judge.grade(context_of({}, trace_of()))).cost_usd == 0.01
 
 
 async def test_async_graders_are_awaited() -> None:

@@ -33,7 +33,8 @@ def show(run: str, trial: str, project: Path | None, as_json: bool) -> None:
     else:
         from seatrial.report.terminal import print_trace
 
-        print_trace(stdout(), case, record, trace)
+        attempts = [each for each in found.trials if each.key == record.key]
+        print_trace(stdout(), case, record, trace, attempts)
 
 
 @click.command()

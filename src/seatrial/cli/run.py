@@ -39,6 +39,17 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @click.option("--seed", type=int, metavar="N", help="Seed of the run (default: random, on record).")
 @click.option("--tools", type=click.Choice(["stand_in", "real"]), help="Whether stand-ins answer for tools.")
+@click.option(
+    "--max-cost",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="USD",
+    help="Start no trial that may not fit into this much money.",
+)
+@click.option(
+    "--max-time", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Start no trial after S seconds."
+)
+@click.option("--allow-unknown-cost", is_flag=True, help="With --max-cost: go on where a price is unknown.")
+@click.option("--stop-when-decided", is_flag=True, help="End a case once it is decided; only verdicts compare.")
 @click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="The run folder itself (new or empty).")
 @click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="Override a setting of seatrial.yaml.")
 @click.option("--list", "list_only", is_flag=True, help="List the selected cases and run nothing.")
@@ -64,8 +75,8 @@ def run(
     """Run the agent on the selected cases, each trial in a freshly reset environment, and grade every trial.
 
     Selects by path, suite or case id; without a selection every case runs. Exits 0 when all passed, 1 when a case of
-    a gating suite failed, 4 when one is invalid or ungraded, 5 when nothing was selected. With --policy or --baseline
-    it decides a release as `gate` does, and exits as that does.
+    a gating suite failed, 4 when one is invalid or ungraded or the budget ran out, 5 when nothing was selected. With
+    --policy or --baseline it decides a release as `gate` does, and exits as that does.
     """
     request = Request(**given, set=set_, ids=_ids(failed_from, given["project"]), command=tuple(sys.argv[1:]))
     if list_only:
@@ -140,10 +151,12 @@ def show_run(finished: Run, *, as_json: bool, verbosity: int) -> None:
 
     if as_json:
         print_json(finished.summary())
-        return
-    print_summary(stdout(), finished.summary(), verbosity=verbosity, run=_short(finished.folder))
-    if verbosity >= 0:
-        click.echo(f"run folder: {_short(finished.folder)}", err=True)
+    else:
+        print_summary(stdout(), finished.summary(), verbosity=verbosity, run=_short(finished.folder))
+        if verbosity >= 0:
+            click.echo(f"run folder: {_short(finished.folder)}", err=True)
+    if finished.resume_command is not None:
+        click.echo(f"the budget ran out; to run the rest: {finished.resume_command}", err=True)
 
 
 def _short(folder: Path) -> str:

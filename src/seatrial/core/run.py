@@ -42,6 +42,8 @@ class RunInfo(Frozen):
     """Cases of which only verdicts are on record."""
     trials: dict[str, int] = Field(default_factory=dict)
     """Trials planned per case id."""
+    curtailed: bool = False
+    """Whether a case stopped once it was decided (`--stop-when-decided`): then only verdicts compare."""
     gating: dict[str, bool] = Field(default_factory=dict)
     """Per suite whether it decides exit codes."""
     fixtures: dict[str, str] = Field(default_factory=dict)

@@ -118,9 +118,11 @@ class TrialRecord(Frozen):
     models: tuple[str, ...] = ()
     tokens: Tokens = Tokens()
     cost_usd: float | None = None
-    """None = unknown, never free."""
+    """Of the agent's model calls. None = unknown, never free."""
+    judge_cost_usd: float | None = 0.0
+    """Of the models behind judges. None = unknown; 0: no judge was asked."""
     latency_ms: float | None = None
-    """The agent's own time: turns only, without reset, grading and waiting."""
+    """The agent's own time: turns only, without reset, grading, waiting for a rate limit and back-off."""
     seed: int | None = None
     case_digest: str = ""
     """Of the case, its fixture, its graders and the permission rules."""
@@ -168,7 +170,7 @@ def status_of(
     Failed if a required grade failed or the agent did not end by answering; else invalid if the surroundings broke
     or a required grader broke or abstained; else ungraded if no required grader applied; else passed.
     """
-    if stop_reason is StopReason.HARNESS_ERROR:
+    if stop_reason is StopReason.HARNESS_ERROR or broken is InvalidReason.HARNESS:
         return TrialStatus.INVALID, broken or InvalidReason.HARNESS
     required = [grade for grade in grades if grade.required]
     ended_well = stop_reason is StopReason.ANSWERED or foreseen

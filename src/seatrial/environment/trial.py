@@ -31,6 +31,7 @@ from seatrial.environment.faults import Faults
 from seatrial.environment.folder import TrialFolder, copy_into
 from seatrial.environment.observed import observed_call
 from seatrial.environment.outcome import Evidence, observe
+from seatrial.environment.pace import Pace
 from seatrial.environment.python_fixture import PythonFixture, fixture_function
 from seatrial.environment.recorder import Recorder
 from seatrial.environment.sources import Sources
@@ -88,6 +89,8 @@ class TrialEnvironment:
         self.config: Mapping[str, Any] = {} if config is None else config
         """The agent's settings from seatrial.yaml, as its factory gets them."""
         self.recorder = Recorder(step_limit=case.limits.steps)
+        self.pace = Pace()
+        """Holds calls back where the project limits their rate."""
         self.faults: list[Any] = list(spec.faults)
         """FaultSpec or mappings; what a Python fixture leaves here is in force."""
         self.approvals: list[Any] = list(spec.approvals)
@@ -105,7 +108,11 @@ class TrialEnvironment:
         self._fixture: PythonFixture | None = None
         self._watcher: Watcher | None = None
         self._toolbox = Toolbox(
-            self.recorder, use_stand_ins=tools_mode == "stand_in", agent=self._acting_agent, case_input=case.input
+            self.recorder,
+            use_stand_ins=tools_mode == "stand_in",
+            agent=self._acting_agent,
+            case_input=case.input,
+            pace=self.pace,
         )
         for name, rules in spec.tools.items():
             self._toolbox.set_stand_in(name, rules)
@@ -225,6 +232,13 @@ class TrialEnvironment:
         if isinstance(event, (ToolCall, ModelCall)) and event.agent is None:
             event = replace(event, agent=self._acting_agent())
         self.recorder.report(event)
+
+    def wait_for_model(self, name: str) -> None:
+        """Wait until this model may be called again, where seatrial.yaml limits its rate: for an agent that calls its
+        model by itself, before each call. It blocks; an async agent awaits `asyncio.to_thread(trial.wait_for_model,
+        name)`. The waiting counts neither as latency nor against the time limit.
+        """
+        self.pace.wait("model", name)
 
     def approve(
         self, action: str, arguments: Any = None, *, call_id: str | None = None, agent: str | None = None

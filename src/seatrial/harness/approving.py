@@ -74,11 +74,17 @@ def approve(
 ) -> Approval:
     """Approve a run's build as the baseline in `output`; nothing is written when it is refused.
 
-    `fresh` is the plan of fresh trials, None to take the run's own. Raises UsageError for a run that did not finish.
+    `fresh` is the plan of fresh trials, None to take the run's own. Raises UsageError for a run that did not finish
+    or was curtailed.
     """
     info = RunFolder(folder).info
     if info.status is not RunStatus.FINISHED:
         raise UsageError(f"{folder}: the run is {info.status}; only a finished run can be approved")
+    if info.curtailed:
+        raise UsageError(
+            f"{folder}: the run stopped cases once they were decided (--stop-when-decided), so which trials it has "
+            "depends on their outcomes; approve a run without it"
+        )
     measured = folder if fresh is None else _finished(execute(fresh, on_trial)).folder
     gated = judge([measured], rules, for_approval=True)
     if gated.decision.verdict in (DecisionVerdict.BLOCK, DecisionVerdict.INCOMPLETE):

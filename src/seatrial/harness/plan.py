@@ -34,11 +34,13 @@ from seatrial.environment.trial import TrialEnvironment
 from seatrial.environment.workspace import FileFixture
 from seatrial.errors import Diagnostic, InputError, UsageError, did_you_mean
 from seatrial.graders import graders_for
+from seatrial.harness.budgeting import budget_of, refuse_unknown_prices
 from seatrial.loading.cases import load_cases
 from seatrial.loading.config import agent_spec, load_project, options_from_environment
 from seatrial.loading.fixtures import FixtureFiles, fixture_for
 from seatrial.loading.policies import load_rules
 from seatrial.loading.selection import Selection, select
+from seatrial.runner.budget import NO_LIMIT, Budget
 
 __all__ = [
     "Plan",
@@ -77,6 +79,12 @@ class Request:
     timeout_s: float | None = None
     seed: int | None = None
     tools: str | None = None
+    max_cost: float | None = None
+    """USD that the run may cost."""
+    max_time: float | None = None
+    """Seconds after which no trial starts."""
+    allow_unknown_cost: bool = False
+    stop_when_decided: bool = False
     output: Path | None = None
     """The run folder itself."""
     set: tuple[str, ...] = ()
@@ -113,6 +121,7 @@ class Plan:
     warnings: tuple[Diagnostic, ...] = ()
     only: frozenset[TrialKey] | None = None
     """The only trials to run of those planned; None = all."""
+    budget: Budget = NO_LIMIT
 
     @property
     def total(self) -> int:
@@ -201,6 +210,7 @@ def plan(request: Request, found: Selected | None = None) -> Plan:
     `found` is what was selected, where the caller has done that already.
     """
     request = _with_environment(request)
+    budget = budget_of(request.max_cost, request.max_time, allow_unknown_cost=request.allow_unknown_cost)
     found = found or selected(request)
     project, warnings = found.project, found.warnings
     forget_projects()
@@ -208,6 +218,7 @@ def plan(request: Request, found: Selected | None = None) -> Plan:
         spec, agent = _agent(project, request)
         scratch = Scratch()
         planned = planned_cases(found, request, spec, scratch)
+    refuse_unknown_prices(budget, project, planned)
     if any(item.rules is not None for item in planned):
         warnings = (*warnings, _RULES_NOT_GRADED)
     info = _info(found, request, spec, agent, planned)
@@ -222,6 +233,7 @@ def plan(request: Request, found: Selected | None = None) -> Plan:
         scratch=scratch,
         hidden=found.hidden,
         warnings=warnings,
+        budget=budget,
     )
 
 
@@ -402,6 +414,7 @@ def _info(
         fixtures={
             item.case.environment.fixture: item.fixture_digest for item in planned if item.case.environment.fixture
         },
+        curtailed=request.stop_when_decided,
         options=_options(request),
         judge={} if project.judge is None else project.judge.model_dump(mode="json", exclude_none=True),
         prices={name: price.model_dump(exclude_none=True) for name, price in project.prices.items()},
@@ -420,9 +433,15 @@ def _build_id(name: str | None, version: str) -> str:
     return name if version == "dev" else f"{name}@{version}"
 
 
+_SELECTING = ("select", "suite", "tag", "risk", "keyword")
+_RUNNING = ("trials", "concurrency", "timeout_s", "seed", "tools", "set")
+_SPENDING = ("max_cost", "max_time", "allow_unknown_cost", "stop_when_decided")
+_SHOWN = (*_SELECTING, *_RUNNING, *_SPENDING)
+"""Options that go on record."""
+
+
 def _options(request: Request) -> Mapping[str, Any]:
-    shown = ("select", "suite", "tag", "risk", "keyword", "trials", "concurrency", "timeout_s", "seed", "tools", "set")
-    asked = {name: value for name in shown if (value := getattr(request, name)) not in (None, (), "")}
+    asked = {name: value for name in _SHOWN if (value := getattr(request, name)) not in (None, (), "", False)}
     return asked if request.ids is None else asked | {"named_cases_only": True}
 
 

@@ -18,16 +18,18 @@ from seatrial.core.case import Case
 from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
+from seatrial.environment.pace import Rates
 from seatrial.environment.surroundings import Surroundings
 from seatrial.errors import Diagnostic, ExitCode, StorageError, UsageError, did_you_mean
+from seatrial.harness.budgeting import course_of, resume_command
 from seatrial.harness.hidden import veiled_case, veiled_record, veiled_trace
 from seatrial.harness.plan import Plan, Request, importable, plan
 from seatrial.loading.config import find_root
 from seatrial.report.files import write_results
 from seatrial.report.summary import summary
 from seatrial.runner.executors.local import LocalExecutor, Running
-from seatrial.runner.schedule import FixedTrials
 from seatrial.runner.trial import TrialSettings
+from seatrial.runner.waiting import Places
 from seatrial.store.atomic import write_text
 from seatrial.store.rundir import RunFolder, RunWriter
 from seatrial.verdict.metrics import CaseResult, case_results, exit_code
@@ -67,6 +69,11 @@ class Run:
         if self.info.status is RunStatus.INTERRUPTED and not self.info.regraded_from:
             return int(ExitCode.INTERRUPTED)
         return int(exit_code(self.info, self.cases))
+
+    @property
+    def resume_command(self) -> str | None:
+        """How to go on with a run that ran out of budget; None for any other."""
+        return resume_command(self.folder, self.info, self.trials)
 
     def summary(self) -> dict[str, Any]:
         """What `results.json` holds."""
@@ -133,21 +140,17 @@ def _executing(
     KeyboardInterrupt is swallowed (the run says `interrupted`), anything else passes on.
     """
     definitions = _definitions(planned)
-    settings = TrialSettings(
-        prices=planned.project.prices,
-        seed=planned.info.seed,
-        on_agent_error=debugger,
-        surroundings=Surroundings({"the project's folder": Path(planned.project.root), "the working folder": Path()}),
-    )
+    settings = _settings(planned, debugger)
     executor = LocalExecutor(planned.agent, settings, planned.concurrency, capture=debugger is None)
     with importable(planned.project.root), _same_folder():
         writer = RunWriter.create(planned.folder, planned.info, definitions, planned.redactor)
         collector = _Collector(writer, planned.total, on_trial, planned.hidden)
-        execution = _Execution(executor.start(FixedTrials(planned.cases, planned.only), collector))
+        course = course_of(planned.cases, planned.info, planned.budget, planned.project, collector, only=planned.only)
+        execution = _Execution(executor.start(course.source, course.sink))
         status = RunStatus.INTERRUPTED
         try:
             yield execution
-            status = RunStatus.FINISHED
+            status = course.status
         except KeyboardInterrupt:
             execution.running.stop()
         except asyncio.CancelledError:
@@ -155,6 +158,20 @@ def _executing(
             raise
         finally:
             execution.run = _end(planned, collector, status)
+    course.check(planned.folder)
+
+
+def _settings(planned: Plan, debugger: Callable[[BaseException], None] | None) -> TrialSettings:
+    project, budget = planned.project, planned.budget
+    return TrialSettings(
+        prices=project.prices,
+        seed=planned.info.seed,
+        priced_only=budget.cost_usd is not None and not budget.allow_unknown_cost,
+        rates=Rates(project.rates),
+        judges=None if project.judge_concurrency is None else Places(project.judge_concurrency),
+        on_agent_error=debugger,
+        surroundings=Surroundings({"the project's folder": Path(project.root), "the working folder": Path()}),
+    )
 
 
 @contextmanager
@@ -215,7 +232,8 @@ def run(project: str | Path = ".", select: Sequence[str] | str = (), **options: 
     """Run the agent on the selected cases and keep everything in a run folder.
 
     `options` are those of the command line, with underscores: agent (a spec, or the agent itself), build, trials,
-    concurrency, suite, tag, risk, keyword, output, seed, tools, timeout_s, set, debug. Works inside a running loop
+    concurrency, suite, tag, risk, keyword, output, seed, tools, timeout_s, set, debug, max_cost, max_time,
+    allow_unknown_cost, stop_when_decided. Works inside a running loop
     (it blocks the caller); `arun` is the awaitable door. Raises UsageError, InputError, NothingSelected.
     """
     return execute(plan(_request(project, select, options)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from seatrial.core.ports import Grader, GradingContext, PlannedCase
 from seatrial.core.trace import StopReason, Trace
 from seatrial.core.trial import InvalidReason, status_of
 from seatrial.runner.threads import in_thread
+from seatrial.runner.waiting import Places
 
 __all__ = ["Grading", "context_of", "error_text", "grade"]
 
@@ -22,6 +24,14 @@ class Grading:
 
     grades: list[Grade] = field(default_factory=list)
     failures: list[GraderFailure] = field(default_factory=list)
+    judge_costs: list[float | None] = field(default_factory=list)
+    """USD of each judge that was asked; None = unknown."""
+
+    @property
+    def judge_cost_usd(self) -> float | None:
+        """What all judges cost; None when that of one is unknown."""
+        known = [cost for cost in self.judge_costs if cost is not None]
+        return sum(known, 0.0) if len(known) == len(self.judge_costs) else None
 
     def verdict(
         self, stop_reason: StopReason, broken: InvalidReason | None, *, foreseen: bool = False
@@ -61,21 +71,28 @@ def context_of(
     )
 
 
-async def grade(graders: Sequence[Grader], context: GradingContext) -> Grading:
-    """Every grader that applies, in order. One that breaks is on record and stops no other."""
+async def grade(graders: Sequence[Grader], context: GradingContext, judges: Places | None = None) -> Grading:
+    """Every grader that applies, in order. One that breaks is on record and stops no other.
+
+    `judges` limits how many judges are asked at once over the whole run; None: no limit of their own.
+    """
     grading = Grading()
     if context.trace.stop_reason is StopReason.HARNESS_ERROR:
         return grading
     for grader in graders:
         if grader.needs_answer and not context.trace.answered:
             continue
+        asks = bool(getattr(grader, "judge", False))
         try:
-            said = await in_thread(grader.grade, context) if grader.blocking else grader.grade(context)
-            said = await said if inspect.isawaitable(said) else said
+            async with judges if asks and judges is not None else contextlib.nullcontext():
+                said = await in_thread(grader.grade, context) if grader.blocking else grader.grade(context)
+                said = await said if inspect.isawaitable(said) else said
         except Exception as error:  # noqa: BLE001  the grader call: what it raises is its own failure
             grading.failures.append(_failure(grader, error))
+            grading.judge_costs += [None] if asks else []
             continue
         if said is not None:
+            grading.judge_costs += [said.cost_usd] if asks else []
             required = grader.required and said.required
             grading.grades.append(said.model_copy(update={"name": grader.name, "required": required}))
     return grading

@@ -35,13 +35,16 @@ from seatrial.core.trajectory import trace_tallies
 from seatrial.core.trial import InvalidReason, Leftover, TrialKey, TrialRecord
 from seatrial.core.usage import Price, cost_of_calls, sum_tokens
 from seatrial.environment.failure import FixtureError
+from seatrial.environment.pace import Pace, Rates
 from seatrial.environment.recorder import StepLimitReached
+from seatrial.environment.spending import CostLimitReached, Spending
 from seatrial.environment.surroundings import Surroundings
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.runner.capture import Log
 from seatrial.runner.grading import Grading, context_of, error_text, grade
 from seatrial.runner.threads import in_thread
 from seatrial.runner.users import conversation
+from seatrial.runner.waiting import Places
 
 __all__ = ["TrialSettings", "run_trial", "seed_of"]
 
@@ -54,6 +57,12 @@ class TrialSettings:
 
     prices: Mapping[str, Price] = field(default_factory=dict)
     seed: int = 0
+    priced_only: bool = False
+    """Whether models without a price must not be called (a run under a budget)."""
+    rates: Rates | None = None
+    """Rate limits of models and tools."""
+    judges: Places | None = None
+    """How many judges may be asked at once; None: no limit of their own."""
     on_agent_error: Callable[[BaseException], None] | None = None
     """Called with what the agent raised, before anything is cleaned up (post-mortem debugging)."""
     surroundings: Surroundings | None = None
@@ -99,11 +108,13 @@ async def run_trial(
     course = _Course(started=started, seed=seed)
     environment: TrialEnvironment = planned.fixture.environment(trial_index, seed)
     watch = _Watch(settings.surroundings, str(TrialKey(case_id=planned.case.id, trial_index=trial_index)))
+    environment.recorder.spending = Spending(settings.prices, planned.case.limits.cost_usd, settings.priced_only)
+    environment.pace.rates = settings.rates or environment.pace.rates
     try:
         await _live(environment, agent, planned, course, settings)
         trace = _trace_of(environment, agent, course)
         context = _grading_context(planned, environment, trace, course, settings)
-        grading = await grade(planned.graders, context)
+        grading = await grade(planned.graders, context, settings.judges)
     finally:
         try:
             await _clean_up(environment, course)
@@ -166,8 +177,9 @@ async def _agent_turns(
     limit = asyncio.timeout(planned.case.limits.timeout_s)
     try:
         async with limit:
+            environment.pace.on_wait = _extending(limit)
             await _converse(environment, agent, planned, course)
-    except StepLimitReached:
+    except (StepLimitReached, CostLimitReached):
         course.stop_reason = StopReason.MAX_STEPS
     except FixtureError as error:  # an adapter's own `reset`: its surroundings failed, not the agent
         course.stop_reason, course.broken = StopReason.HARNESS_ERROR, InvalidReason.FIXTURE
@@ -182,8 +194,36 @@ async def _agent_turns(
         if settings.on_agent_error is not None:
             settings.on_agent_error(error)
     course.waits_as_scripted = course.stop_reason is StopReason.WAITING_APPROVAL and environment.waits_as_scripted
+    _note_limits(environment, course)
+
+
+def _note_limits(environment: TrialEnvironment, course: _Course) -> None:
+    """A hard stop that was reached is why the trial ended, whatever the agent made of it."""
+    spending = environment.recorder.spending
     if environment.recorder.limit_reached:
         course.stop_reason, course.error = StopReason.MAX_STEPS, None
+    elif spending.unpriced is not None:
+        course.stop_reason, course.error, course.broken = StopReason.BUDGET, None, InvalidReason.HARNESS
+        course.detail = f"budget: the price of model {spending.unpriced!r} is unknown"
+    elif spending.over and course.stop_reason is not StopReason.HARNESS_ERROR:
+        course.stop_reason, course.error = StopReason.BUDGET, None
+
+
+def _extending(limit: asyncio.Timeout) -> Callable[[float], None]:
+    """What adds time in which the agent had to wait for its turn to its time limit; may be called from any thread."""
+    loop = asyncio.get_running_loop()
+
+    def extend(seconds: float) -> None:
+        when = limit.when()
+        if when is not None:
+            with contextlib.suppress(RuntimeError):  # the limit was reached, or the turns are over
+                limit.reschedule(when + seconds)
+
+    def on_wait(seconds: float) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has closed: a thread that outlived its trial
+            loop.call_soon_threadsafe(extend, seconds)
+
+    return on_wait
 
 
 def _cancelled_by_us(error: BaseException) -> bool:
@@ -205,8 +245,9 @@ async def _converse(
                 recorder.turn = number
                 turn = TurnInput(case_id=case.id, input=value, number=number, fixture=environment.fixture_name)
                 recorder.message("user", turn.message or value)
-                answer = await _timed(session, turn, course)
+                answer = await _timed(session, turn, course, environment.pace)
                 _take(answer, course)
+                recorder.spending.add_reported(answer.cost_usd)
                 if answer.stop_reason is not StopReason.ANSWERED:
                     return
                 answers.append(text_of(course.outputs[-1][0]))
@@ -214,8 +255,8 @@ async def _converse(
         session.close()
 
 
-async def _timed(session: Session, turn: TurnInput, course: _Course) -> Answer:
-    began = time.perf_counter()
+async def _timed(session: Session, turn: TurnInput, course: _Course, pace: Pace) -> Answer:
+    began, waited = time.perf_counter(), pace.waited_s
     measured: float | None = None
     try:
         answer = await in_thread(session.invoke, turn) if session.blocking else session.invoke(turn)
@@ -223,7 +264,8 @@ async def _timed(session: Session, turn: TurnInput, course: _Course) -> Answer:
         measured = finished.latency_ms
         return finished
     finally:
-        course.latency_ms += (time.perf_counter() - began) * 1000 if measured is None else measured
+        own = time.perf_counter() - began - (pace.waited_s - waited)
+        course.latency_ms += max(own, 0.0) * 1000 if measured is None else measured
 
 
 def _take(answer: Answer, course: _Course) -> None:
@@ -309,6 +351,7 @@ def _record(
         models=tuple(sorted({call.model for call in calls if call.model})),
         tokens=sum_tokens(calls),
         cost_usd=context.cost_usd,
+        judge_cost_usd=grading.judge_cost_usd,
         latency_ms=course.latency_ms,
         seed=course.seed,
         started=course.started,
@@ -328,6 +371,8 @@ def _detail(course: _Course, planned: PlannedCase) -> str:
             return f"timeout: the limit of {limits.timeout_s:g} s was reached"
         case StopReason.MAX_STEPS:
             return f"max_steps: the limit of {limits.steps} steps was reached"
+        case StopReason.BUDGET:
+            return f"budget: the trial went above its limit of {limits.cost_usd:.12g} USD"
         case StopReason.WAITING_APPROVAL if not course.waits_as_scripted:
             return "waiting_approval: an approval stayed unanswered"
         case _:

@@ -1,7 +1,8 @@
 """This process: one event loop in a thread of its own, so that a call works under any other loop.
 
 Concurrency is a number of workers, each taking one trial after another; a trial's agent and graders run inside its
-worker, so no more than that many trials are in flight, whatever they are doing.
+worker, so no more than that many trials are in flight, whatever they are doing. A worker for which the source has no
+trial now waits until one has ended.
 """
 
 from __future__ import annotations
@@ -9,17 +10,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
 from seatrial.core.ports import Agent, PlannedCase, Sink, TrialSource
-from seatrial.core.trace import StopReason, Trace
 from seatrial.core.trial import TrialRecord
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.runner.capture import captured_output
-from seatrial.runner.trial import TrialSettings, run_trial
+from seatrial.runner.retrying import backoff_s, worth_retrying
+from seatrial.runner.trial import TrialSettings, run_trial, seed_of
+from seatrial.runner.waiting import Turns
 
 __all__ = ["LocalExecutor", "Running"]
 
@@ -33,6 +35,8 @@ class LocalExecutor:
     concurrency: int = 10
     capture: bool = True
     """Whether what agents print goes to their trial's log."""
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    """How to wait between attempts, in seconds."""
 
     def run(self, source: TrialSource, sink: Sink) -> None:
         """Run every trial of the source. KeyboardInterrupt stops the trials in flight, then passes on."""
@@ -48,31 +52,27 @@ class LocalExecutor:
         return Running(self._work(source, sink))
 
     async def _work(self, source: TrialSource, sink: Sink) -> None:
+        turns = Turns(source)
         with captured_output() if self.capture else contextlib.nullcontext():
             async with asyncio.TaskGroup() as workers:
                 for _ in range(self.concurrency):
-                    workers.create_task(self._worker(source, sink))
+                    workers.create_task(self._worker(turns, sink))
 
-    async def _worker(self, source: TrialSource, sink: Sink) -> None:
-        while (trial := source.next()) is not None:
-            source.finished(await self._attempts(*trial, sink))
+    async def _worker(self, turns: Turns, sink: Sink) -> None:
+        while (trial := await turns.next()) is not None:
+            turns.finished(await self._attempts(*trial, sink))
 
     async def _attempts(self, planned: PlannedCase, index: int, sink: Sink) -> TrialRecord:
         """One trial with its retries; every attempt is on record, the last one counts."""
-        retries = planned.case.retries
-        for attempt in range(1, retries.attempts + 1):
+        retries, seed = planned.case.retries, seed_of(self.settings.seed, planned.case.id, index)
+        attempt = 1
+        while True:
             record, trace = await run_trial(self.agent, planned, index, self.settings, attempt)
             kept = sink.write(record, trace)
-            if not _worth_retrying(record, trace, retries.on):
-                break
-        return kept
-
-
-def _worth_retrying(record: TrialRecord, trace: Trace, named: tuple[str, ...]) -> bool:
-    """Whether the trial ended in one of the named faults: `timeout`, or the class name of what the agent raised."""
-    if record.stop_reason is StopReason.TIMEOUT:
-        return "timeout" in named
-    return trace.error is not None and bool({trace.error.type, trace.error.type.rpartition(".")[2]} & set(named))
+            if not worth_retrying(record, trace, retries):
+                return kept
+            await self.sleep(backoff_s(retries, seed, attempt))
+            attempt += 1
 
 
 def _first(error: BaseException) -> BaseException:
