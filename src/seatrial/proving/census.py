@@ -60,7 +60,7 @@ def _folders(root: Path) -> tuple[Path, ...]:
 
 def _files(folder: Path) -> Iterator[tuple[str, Any]]:
     for parent, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name not in NOT_PROJECT and name != "__pycache__")
+        folders[:] = sorted(name for name in folders if not _is_apart(name))
         for name in sorted(names):
             path = Path(parent, name)
             try:
@@ -68,6 +68,11 @@ def _files(folder: Path) -> Iterator[tuple[str, Any]]:
             except OSError:
                 continue
             yield path.relative_to(folder).as_posix(), [found.st_mtime_ns, found.st_size]
+
+
+def _is_apart(folder: str) -> bool:
+    """Whether a folder belongs to tools (caches, version control, runs), not to what trials share."""
+    return folder in NOT_PROJECT or folder == "__pycache__" or folder.startswith(".")
 
 
 def _chance() -> Iterator[tuple[tuple[str, str], Any]]:
