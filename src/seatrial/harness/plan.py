@@ -32,6 +32,7 @@ from seatrial.environment.trial import TrialEnvironment
 from seatrial.environment.workspace import FileFixture
 from seatrial.errors import Diagnostic, InputError, UsageError, did_you_mean
 from seatrial.graders import graders_for
+from seatrial.harness.resuming import as_it_was, continued, is_complete, stored_run
 from seatrial.loading.cases import load_cases
 from seatrial.loading.config import agent_spec, load_project, options_from_environment
 from seatrial.loading.fixtures import FixtureFiles, fixture_for
@@ -66,6 +67,8 @@ class Request:
     tools: str | None = None
     output: Path | None = None
     """The run folder itself."""
+    resume: bool = False
+    """Go on with the run in `output`, where there is one."""
     set: tuple[str, ...] = ()
     """`key=value` settings over seatrial.yaml."""
     debug: bool = False
@@ -98,6 +101,10 @@ class Plan:
     scratch: Scratch
     hidden: frozenset[str] = frozenset()
     warnings: tuple[Diagnostic, ...] = ()
+    resumes: bool = False
+    """Whether the run was begun before; `info` is then that run's."""
+    complete: bool = False
+    """Whether that run has finished all that is asked for, so that nothing is to be run or written."""
 
     @property
     def total(self) -> int:
@@ -183,6 +190,8 @@ def selected(request: Request) -> Selected:
 def plan(request: Request) -> Plan:
     """Resolve a request. Every mistake that can be known before the first agent call is raised here."""
     request = _with_environment(request)
+    stored = stored_run(request.output) if request.resume else None
+    request = request if stored is None else _as_it_was(request, stored)
     found = selected(request)
     project, cases, warnings = found.project, found.cases, found.warnings
     _forget_projects()
@@ -195,19 +204,34 @@ def plan(request: Request) -> Plan:
         planned = tuple(planner.planned(case, order) for order, case in enumerate(cases))
     if rules is not None:
         warnings = (*warnings, _RULES_NOT_GRADED)
+    redactor = Redactor(project.secrets, project.redact)
     info = _info(project, request, spec, agent, planned)
+    folder = request.output or Path(project.root) / "runs" / info.run_id
+    complete = stored is not None and is_complete(folder, stored, info)
+    if stored is not None:
+        info = continued(stored, info, redactor.value)
     return Plan(
         project=project,
         agent=agent,
         cases=planned,
         info=info,
-        folder=request.output or Path(project.root) / "runs" / info.run_id,
+        folder=folder,
         concurrency=1 if request.debug else request.concurrency or project.concurrency,
-        redactor=Redactor(project.secrets, project.redact),
+        redactor=redactor,
         scratch=scratch,
         hidden=found.hidden,
         warnings=warnings,
+        resumes=stored is not None,
+        complete=complete,
     )
+
+
+def _as_it_was(request: Request, stored: RunInfo) -> Request:
+    """The request with what it leaves open filled in from the run that it goes on with."""
+    filled = {name: value for name, value in as_it_was(stored).items() if getattr(request, name) is None}
+    if request.selection == Selection():
+        filled["ids"] = frozenset(stored.cases)
+    return replace(request, **filled)
 
 
 _RULES_NOT_GRADED = Diagnostic(

@@ -53,6 +53,8 @@ class TrialSettings:
 
     prices: Mapping[str, Price] = field(default_factory=dict)
     seed: int = 0
+    attempts_made: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    """Attempts on record from before the run was resumed, by case id and trial number; see `runner.remaining`."""
     on_agent_error: Callable[[BaseException], None] | None = None
     """Called with what the agent raised, before anything is cleaned up (post-mortem debugging)."""
 

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from seatrial.core.ports import Agent, PlannedCase, Sink, TrialSource
-from seatrial.core.trace import StopReason, Trace
 from seatrial.core.trial import TrialRecord
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.runner.capture import captured_output
+from seatrial.runner.remaining import worth_retrying
+from seatrial.runner.stopping import Stop, UntilStopped
 from seatrial.runner.trial import TrialSettings, run_trial
 
 __all__ = ["LocalExecutor", "Running"]
@@ -45,7 +46,8 @@ class LocalExecutor:
 
     def start(self, source: TrialSource, sink: Sink) -> Running:
         """Begin in a thread; gives the handle to wait on or stop."""
-        return Running(self._work(source, sink))
+        stop = Stop()
+        return Running(self._work(source, UntilStopped(sink, stop)), stop)
 
     async def _work(self, source: TrialSource, sink: Sink) -> None:
         with captured_output() if self.capture else contextlib.nullcontext():
@@ -60,19 +62,13 @@ class LocalExecutor:
     async def _attempts(self, planned: PlannedCase, index: int, sink: Sink) -> TrialRecord:
         """One trial with its retries; every attempt is on record, the last one counts."""
         retries = planned.case.retries
-        for attempt in range(1, retries.attempts + 1):
+        made = self.settings.attempts_made.get((planned.case.id, index), 0)
+        for attempt in range(made + 1, retries.attempts + 1):
             record, trace = await run_trial(self.agent, planned, index, self.settings, attempt)
             kept = sink.write(record, trace)
-            if not _worth_retrying(record, trace, retries.on):
+            if not worth_retrying(record, retries.on):
                 break
         return kept
-
-
-def _worth_retrying(record: TrialRecord, trace: Trace, named: tuple[str, ...]) -> bool:
-    """Whether the trial ended in one of the named faults: `timeout`, or the class name of what the agent raised."""
-    if record.stop_reason is StopReason.TIMEOUT:
-        return "timeout" in named
-    return trace.error is not None and bool({trace.error.type, trace.error.type.rpartition(".")[2]} & set(named))
 
 
 def _first(error: BaseException) -> BaseException:
@@ -85,9 +81,10 @@ def _first(error: BaseException) -> BaseException:
 class Running:
     """Trials that run in a loop and thread of their own."""
 
-    def __init__(self, work: Coroutine[Any, Any, None]) -> None:
+    def __init__(self, work: Coroutine[Any, Any, None], stop: Stop) -> None:
         self.done: Future[None] = Future()
         """Resolves when all trials have ended; carries what the work raised."""
+        self._stop = stop
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
         self._ready = threading.Event()
@@ -112,9 +109,15 @@ class Running:
             self.done.set_result(None)
 
     def stop(self) -> None:
-        """Cancel the trials in flight and wait until they have cleaned up."""
+        """Cancel the trials in flight and wait until they have cleaned up; none is started or retried after it."""
         self._ready.wait()
-        if self._loop is not None and self._task is not None and not self.done.done():
+        if self._loop is not None and not self.done.done():
             with contextlib.suppress(RuntimeError):  # the loop may have closed meanwhile
-                self._loop.call_soon_threadsafe(self._task.cancel)
+                self._loop.call_soon_threadsafe(self._cancel)
         self._thread.join()
+
+    def _cancel(self) -> None:
+        """In the loop itself, so that a trial which ended before the stop reached it is kept."""
+        self._stop.requested = True
+        if self._task is not None:
+            self._task.cancel()
