@@ -125,16 +125,15 @@ class RunWriter:
             if fresh:
                 _refuse_begun(folder)  # another run may have come and gone before the lock was ours
             lines = repair(folder)
-            journal = Journal(folder, previous=_chain_end(lines))
-            writer = cls(folder, info, masks, _records(lines), journal, lock)
-            writer._write_info()
+            _write_info(folder, info, masks)  # first of all: a folder without it holds no run
             if not (folder / _CASES).exists():
                 text = (dumps(_masked(_case_json(case), masks, _OF_CASES)) + "\n" for case in cases)
                 write_text(folder / _CASES, "".join(text), durable=True)
+            journal = Journal(folder, previous=_chain_end(lines))
+            return cls(folder, info, masks, _records(lines), journal, lock)
         except BaseException:
             lock.release()
             raise
-        return writer
 
     def write(self, record: TrialRecord, trace: Trace) -> TrialRecord:
         """Append one finished trial; gives the record as written (masked, linked, large output moved out)."""
@@ -169,7 +168,7 @@ class RunWriter:
         self.info = info.model_copy(update={"chain_end": self._journal.previous})
         try:
             self._journal.close()
-            self._write_info()
+            _write_info(self.folder, self.info, self._masks)
         finally:
             self.close()
         return self.info
@@ -180,11 +179,6 @@ class RunWriter:
             self._journal.close()
         finally:
             self._lock.release()
-
-    def _write_info(self) -> None:
-        data = self.info.model_dump(mode="json")
-        data.update({name: self._masks.value(data[name]) for name in ("agent", "judge", "options", "command")})
-        write_text(self.folder / _INFO, dumps(data, indent=2) + "\n", durable=True)
 
     def _move_large_output(self, data: dict[str, Any]) -> None:
         text = data["output"] if isinstance(data["output"], str) else dumps(data["output"])
@@ -197,6 +191,12 @@ class RunWriter:
         self._journal.beside(self.folder / name)
         data["output"] = shortened(text)
         data["output_file"] = name
+
+
+def _write_info(folder: Path, info: RunInfo, masks: Masks) -> None:
+    data = info.model_dump(mode="json")
+    data.update({name: masks.value(data[name]) for name in ("agent", "judge", "options", "command", "resumed")})
+    write_text(folder / _INFO, dumps(data, indent=2) + "\n", durable=True)
 
 
 def _storable(text: str) -> bool:
