@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import resource
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -68,6 +67,7 @@ def name_of(descriptor: int, folder: Path) -> str:
 @contextlib.contextmanager
 def no_file_larger_than(size: int) -> Iterator[None]:
     """A full disk, as far as appending is concerned: writes stop at `size` bytes, in the middle of a line."""
+    resource = pytest.importorskip("resource", reason="limits of POSIX")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:

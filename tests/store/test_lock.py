@@ -54,6 +54,7 @@ def test_a_file_that_a_dead_process_left_behind_locks_nothing(tmp_path: Path) ->
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 @pytest.mark.parametrize("how", ["", "fork"])
 def test_a_live_process_holds_it_until_it_is_killed_even_when_it_forked(tmp_path: Path, how: str) -> None:
     process = holder(tmp_path, how)

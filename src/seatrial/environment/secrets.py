@@ -12,6 +12,7 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Any, NamedTuple
 from urllib.parse import quote, quote_plus
 
@@ -23,7 +24,6 @@ __all__ = ["Redactor"]
 _SHORTEST = 6
 _SHORTEST_BASE64 = 12
 _DIGITS = re.compile(r"\d[\d -]*\d")
-_LONGEST_PLAIN = 16
 _PATTERN_MARK = "[secret:redact]"
 
 
@@ -40,8 +40,6 @@ class _Search:
         self._forms: dict[str, str] = {}
         self._patterns: list[tuple[re.Pattern[str], str]] = []
         self._numbers: dict[str, str] = {}
-        self._in_json: list[bytes] = []
-        self._digits: list[re.Pattern[bytes]] = []
         known = [(name, value) for name, value in secrets.items() if len(value.strip()) >= _SHORTEST]
         for name, value in sorted(known, key=lambda pair: (-len(pair[1]), pair[0])):
             self._add(name, value)
@@ -49,18 +47,10 @@ class _Search:
     def _add(self, name: str, value: str) -> None:
         for form in _forms(value):
             self._forms.setdefault(form, name)
-            self._in_json.append(json.dumps(form, ensure_ascii=False)[1:-1].encode("utf-8", "surrogatepass"))
         if _DIGITS.fullmatch(value.strip()):
             digits = re.sub(r"\D", "", value)
             self._numbers.setdefault(digits, name)
             self._patterns.append((re.compile(r"(?<!\d)" + "[ -]?".join(digits) + r"(?!\d)"), name))
-            self._digits.append(re.compile("[ -]?".join(digits).encode()))
-
-    def may_stand_in(self, text: bytes) -> bool:
-        """Whether a secret may stand in JSON text; False is certain."""
-        if any(form in text for form in self._in_json) or any(pattern.search(text) for pattern in self._digits):
-            return True
-        return any(len(digits) > _LONGEST_PLAIN for digits in self._numbers)  # a float shows such ones with an exponent
 
     def spans(self, text: str) -> list[_Span]:
         """Every place where a secret stands, overlapping ones too."""
@@ -68,6 +58,16 @@ class _Search:
         for pattern, name in self._patterns:
             found += [_Span(*match.span(), name) for match in pattern.finditer(text)]
         return found
+
+    @cached_property
+    def _in_json(self) -> tuple[str, ...]:
+        return tuple(
+            {json.dumps(form, ensure_ascii=ascii_only)[1:-1] for form in self._forms for ascii_only in (True, False)}
+        )
+
+    def anywhere(self, line: str) -> bool:
+        """Whether a secret may stand in this JSON text; never wrong when it says no."""
+        return any(form in line for form in self._in_json) or any(each.search(line) for each, _ in self._patterns)
 
     def number(self, value: float) -> str | None:
         """Name of the secret that the digits of a whole number are."""
@@ -122,10 +122,6 @@ class Redactor:
         """Names of the known values."""
         return tuple(self._secrets)
 
-    def may_hold(self, text: bytes) -> bool:
-        """Whether JSON text (as UTF-8) may hold something to mask. False is certain, and much cheaper than `value`."""
-        return bool(self._patterns) or b"\\u" in text or self._search.may_stand_in(text)
-
     def text(self, text: str) -> str:
         """The text with marks for what must not get out; the same object when there is nothing."""
         spans = self._search.spans(text)
@@ -148,6 +144,10 @@ class Redactor:
             parts[::2] = [pattern.sub(lambda found: _PATTERN_MARK if found[0] else "", part) for part in parts[::2]]
             text = "".join(parts)
         return text
+
+    def may_hold(self, line: str) -> bool:
+        """Whether data with this JSON text may hold something to mask: a quick look that spares a walk through it."""
+        return bool(self._patterns) or self._search.anywhere(line)
 
     def value(self, value: Any) -> Any:
         """JSON data, masked in texts, keys and whole numbers; the same object when there is nothing to mask."""

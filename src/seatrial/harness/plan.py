@@ -206,7 +206,7 @@ def plan(request: Request) -> Plan:
         warnings = (*warnings, _RULES_NOT_GRADED)
     redactor = Redactor(project.secrets, project.redact)
     info = _info(project, request, spec, agent, planned)
-    folder = request.output or Path(project.root) / "runs" / info.run_id
+    folder = (request.output or Path(project.root) / "runs" / info.run_id).absolute()
     complete = stored is not None and is_complete(folder, stored, info)
     if stored is not None:
         info = continued(stored, info, redactor.value)

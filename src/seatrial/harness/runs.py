@@ -7,6 +7,7 @@ import contextlib
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -124,9 +125,20 @@ class _Collector:
 class _Execution:
     """A plan being run."""
 
-    running: Running
+    running: Running | None = None
+    """Set once it has begun."""
     run: Run | None = None
     """Set once it has ended."""
+
+    @property
+    def done(self) -> Future[None]:
+        if self.running is None:
+            raise RuntimeError("a run was waited for before it began")
+        return self.running.done
+
+    def stop(self) -> None:
+        if self.running is not None:
+            self.running.stop()
 
 
 @contextmanager
@@ -144,15 +156,15 @@ def _executing(
         writer = open_run(planned.folder, planned.info, _definitions(planned), planned.redactor)
         _remember(planned.folder, Path(planned.project.root))
         collector = _Collector(writer, planned.total, on_trial, planned.hidden, list(writer.kept))
-        execution = _Execution(_start(planned, collector, debugger))
-        status = RunStatus.INTERRUPTED
+        execution, status = _Execution(), RunStatus.INTERRUPTED
         try:
+            execution.running = _start(planned, collector, debugger)
             yield execution
             status = RunStatus.FINISHED
         except KeyboardInterrupt:
-            execution.running.stop()
+            execution.stop()
         except asyncio.CancelledError:
-            execution.running.stop()
+            execution.stop()
             raise
         finally:
             execution.run = _end(planned, collector, status)
@@ -210,7 +222,7 @@ def execute(
     if planned.complete:
         return _complete(planned)
     with _executing(planned, on_trial, debugger) as execution:
-        execution.running.done.result()
+        execution.done.result()
     return _ended(execution)
 
 
@@ -242,7 +254,7 @@ async def arun(project: str | Path = ".", select: Sequence[str] | str = (), **op
     if planned.complete:
         return _complete(planned)
     with _executing(planned) as execution:
-        await asyncio.shield(asyncio.wrap_future(execution.running.done))
+        await asyncio.shield(asyncio.wrap_future(execution.done))
     return _ended(execution)
 
 

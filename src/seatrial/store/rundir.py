@@ -39,7 +39,7 @@ _CASES = "cases.jsonl"
 class Masks(Protocol):
     """What replaces secrets before anything is written."""
 
-    def may_hold(self, text: bytes) -> bool:
+    def may_hold(self, line: str) -> bool:
         """Whether JSON text may hold a secret. False is certain, and cheaper than `value`."""
 
     def value(self, value: Any) -> Any:
@@ -47,7 +47,7 @@ class Masks(Protocol):
 
 
 class _NoMask:
-    def may_hold(self, text: bytes) -> bool:
+    def may_hold(self, line: str) -> bool:
         return False
 
     def value(self, value: Any) -> Any:
@@ -137,17 +137,17 @@ class RunWriter:
 
     def write(self, record: TrialRecord, trace: Trace) -> TrialRecord:
         """Append one finished trial; gives the record as written (masked, linked, large output moved out)."""
-        trace_at = self._journal.trace(self._trace_line(record, trace))
+        trace_at = self._journal.trace(self._trace_line(record, trace).encode())
         links = {"run_id": self.info.run_id, "trace_at": trace_at, "previous": self._journal.previous}
         record = record.model_copy(update=links)
         line = _json(record)
         if len(line) > INLINE_OUTPUT or self._masks.may_hold(line):
             record = self._reworked(record, links)
             line = _json(record)
-        self._journal.record(line)
+        self._journal.record(line.encode())
         return record
 
-    def _trace_line(self, record: TrialRecord, trace: Trace) -> bytes:
+    def _trace_line(self, record: TrialRecord, trace: Trace) -> str:
         key = {"case_id": record.case_id, "trial_index": record.trial_index, "attempt": record.attempt}
         data = _trace_json(trace)
         line = _json({**key, **data})
@@ -235,13 +235,13 @@ def _trace_json(trace: Trace) -> dict[str, Any]:
     return data
 
 
-def _json(data: Any) -> bytes:
-    """JSON as the bytes of a line."""
+def _json(data: Any) -> str:
+    """JSON as the text of a line, encodable as UTF-8."""
     try:
         # what `dumps` gives, several times as fast; a figure that is no finite number is unknown
-        return pydantic_core.to_json(data, inf_nan_mode="null")
+        return pydantic_core.to_json(data, inf_nan_mode="null").decode()
     except pydantic_core.PydanticSerializationError:  # lone surrogates, as escapes
-        return dumps(data.model_dump(mode="json") if isinstance(data, BaseModel) else data).encode()
+        return dumps(data.model_dump(mode="json") if isinstance(data, BaseModel) else data)
 
 
 def _refuse_begun(folder: Path) -> None:
