@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,9 +13,11 @@ import click
 
 from seatrial.cli.output import json_option, print_json, project_option, results_alone_on_stdout, stderr, stdout
 from seatrial.cli.release import show_decision
-from seatrial.errors import ExitCode, NothingSelected
+from seatrial.cli.resuming import hint
+from seatrial.core.run import RunStatus
+from seatrial.errors import ExitCode, NothingSelected, SeatrialError, StorageError
 from seatrial.harness.gating import Rulebook, judge, project_or_none, rulebook
-from seatrial.harness.plan import Request, plan, selected
+from seatrial.harness.plan import Plan, Request, plan, selected
 from seatrial.harness.runs import Run, execute, failed_ids, find_run, load
 
 __all__ = ["run", "show_run"]
@@ -51,6 +55,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--allow-unknown-cost", is_flag=True, help="With --max-cost: go on where a price is unknown.")
 @click.option("--stop-when-decided", is_flag=True, help="End a case once it is decided; only verdicts compare.")
 @click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="The run folder itself (new or empty).")
+@click.option("--resume", is_flag=True, help="Go on with the run in --output: only what is not on record runs.")
 @click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="Override a setting of seatrial.yaml.")
 @click.option("--list", "list_only", is_flag=True, help="List the selected cases and run nothing.")
 @click.option("--policy", type=FILE, metavar="F", help="Decide a release by this policy in the end (see `gate`).")
@@ -128,10 +133,33 @@ def _run(request: Request, *, quiet: bool) -> Run:
     planned = plan(request)
     if planned.warnings:
         print_diagnostics(stderr(), planned.warnings)
-    if request.debug:
-        return execute(planned, debugger=_post_mortem())
-    with results_alone_on_stdout(), Progress(stderr(), planned.total, quiet=quiet) as progress:
-        return execute(planned, progress.update)
+    if planned.complete and not quiet:
+        click.echo(f"{_short(planned.folder)}: this run is complete; nothing is run again", err=True)
+    try:
+        if request.debug:
+            return execute(planned, debugger=_post_mortem())
+        with results_alone_on_stdout(), Progress(stderr(), planned.total, quiet=quiet) as progress:
+            return execute(planned, progress.update)
+    except KeyboardInterrupt:  # the second one
+        _end_at_once(planned)
+        raise
+    except StorageError as error:
+        raise StorageError(f"{error}{_how_to_go_on(planned)}") from error
+
+
+def _how_to_go_on(planned: Plan) -> str:
+    """A line of its own when there is something to go on with."""
+    with contextlib.suppress(SeatrialError):
+        return f"\n{hint(load(planned.folder), _short(planned.folder))}"
+    return ""
+
+
+def _end_at_once(planned: Plan) -> None:
+    """Leave without waiting for whatever an agent left running; the folder is closed."""
+    click.echo(f"interrupted{_how_to_go_on(planned)}", err=True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(ExitCode.INTERRUPTED)
 
 
 def _post_mortem() -> Callable[[BaseException], None]:
@@ -149,6 +177,8 @@ def show_run(finished: Run, *, as_json: bool, verbosity: int) -> None:
     """Print a run's summary, or the text of its results."""
     from seatrial.report.terminal import print_summary
 
+    if finished.info.status is RunStatus.INTERRUPTED:
+        click.echo(hint(finished, _short(finished.folder)), err=True)
     if as_json:
         print_json(finished.summary())
     else:

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from seatrial.core.frozen import Frozen
 
-__all__ = ["RunInfo", "RunStatus"]
+__all__ = ["Resumption", "RunInfo", "RunStatus"]
 
 
 class RunStatus(StrEnum):
@@ -19,6 +19,16 @@ class RunStatus(StrEnum):
     FINISHED = "finished"
     INTERRUPTED = "interrupted"
     OUT_OF_BUDGET = "out_of_budget"
+
+
+class Resumption(Frozen):
+    """One time that a run was gone on with."""
+
+    at: str
+    """UTC, ISO 8601 with Z."""
+    command: tuple[str, ...] = ()
+    versions: dict[str, str] = Field(default_factory=dict)
+    git_commit: str | None = None
 
 
 class RunInfo(Frozen):
@@ -64,3 +74,7 @@ class RunInfo(Frozen):
     """Id of the run of which one trial was run again; empty: it is a run of its own."""
     started: str = ""
     ended: str | None = None
+    resumed: tuple[Resumption, ...] = ()
+    """When it was gone on with, in order; id, seed and start are those of the first time."""
+    chain_end: str | None = None
+    """Digest of the last line of `trials.jsonl` when the run ended: what is cut off later shows. None: it has not."""

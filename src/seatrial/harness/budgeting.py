@@ -15,6 +15,7 @@ from seatrial.core.trial import TrialKey, TrialRecord
 from seatrial.errors import UsageError
 from seatrial.runner.budget import Budget, WithinBudget, cost_of_attempt, own_limit
 from seatrial.runner.curtailment import CurtailedTrials
+from seatrial.runner.remaining import NOTHING_BEFORE, Earlier, Remaining
 from seatrial.runner.schedule import FixedTrials
 
 __all__ = ["Course", "budget_of", "course_of", "refuse_unknown_prices", "resume_command"]
@@ -90,14 +91,20 @@ def course_of(
     budget: Budget,
     project: Project,
     sink: Sink,
-    kept: Sequence[TrialRecord] = (),
     *,
+    before: Earlier = NOTHING_BEFORE,
+    kept: Sequence[TrialRecord] = (),
     only: Container[TrialKey] | None = None,
 ) -> Course:
-    """The trials of a plan. `kept`: every attempt on record already, of trials that are not run again; `only`: no other
-    trials than these (None = all)."""
-    last = {record.key: record for record in sorted(kept, key=lambda record: record.attempt)}
-    source: TrialSource = CurtailedTrials(planned, last.values()) if info.curtailed else FixedTrials(planned, only)
+    """The trials of a plan that are not on record: `before` says which are, `kept` is every attempt there is.
+
+    `only`: no other trials than these; None = all.
+    """
+    source: TrialSource
+    if info.curtailed:
+        source = CurtailedTrials(planned, before.finished.values())
+    else:
+        source = Remaining(FixedTrials(planned, only), before.finished)
     if not budget.limited:
         return Course(source, sink)
     guard = WithinBudget(source, sink, budget, prices=project.prices, kept=kept)

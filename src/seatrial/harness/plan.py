@@ -35,6 +35,7 @@ from seatrial.environment.workspace import FileFixture
 from seatrial.errors import Diagnostic, InputError, UsageError, did_you_mean
 from seatrial.graders import graders_for
 from seatrial.harness.budgeting import budget_of, refuse_unknown_prices
+from seatrial.harness.resuming import as_it_was, continued, is_complete, stored_run
 from seatrial.loading.cases import load_cases
 from seatrial.loading.config import agent_spec, load_project, options_from_environment
 from seatrial.loading.fixtures import FixtureFiles, fixture_for
@@ -87,6 +88,8 @@ class Request:
     stop_when_decided: bool = False
     output: Path | None = None
     """The run folder itself."""
+    resume: bool = False
+    """Go on with the run in `output`, where there is one."""
     set: tuple[str, ...] = ()
     """`key=value` settings over seatrial.yaml."""
     debug: bool = False
@@ -122,6 +125,10 @@ class Plan:
     only: frozenset[TrialKey] | None = None
     """The only trials to run of those planned; None = all."""
     budget: Budget = NO_LIMIT
+    resumes: bool = False
+    """Whether the run was begun before; `info` is then that run's."""
+    complete: bool = False
+    """Whether that run has finished all that is asked for, so that nothing is to be run or written."""
 
     @property
     def total(self) -> int:
@@ -211,6 +218,8 @@ def plan(request: Request, found: Selected | None = None) -> Plan:
     """
     request = _with_environment(request)
     budget = budget_of(request.max_cost, request.max_time, allow_unknown_cost=request.allow_unknown_cost)
+    stored = stored_run(request.output) if request.resume else None
+    request = request if stored is None else _as_it_was(request, stored)
     found = found or selected(request)
     project, warnings = found.project, found.warnings
     forget_projects()
@@ -221,20 +230,35 @@ def plan(request: Request, found: Selected | None = None) -> Plan:
     refuse_unknown_prices(budget, project, planned)
     if any(item.rules is not None for item in planned):
         warnings = (*warnings, _RULES_NOT_GRADED)
+    redactor = Redactor(project.secrets, project.redact)
     info = _info(found, request, spec, agent, planned)
+    folder = (request.output or Path(project.root) / "runs" / info.run_id).absolute()
+    complete = stored is not None and is_complete(folder, stored, info)
+    if stored is not None:
+        info = continued(stored, info, redactor.value)
     return Plan(
         project=project,
         agent=agent,
         cases=planned,
         info=info,
-        folder=(request.output or Path(project.root) / "runs" / info.run_id).absolute(),
+        folder=folder,
         concurrency=1 if request.debug else request.concurrency or project.concurrency,
-        redactor=Redactor(project.secrets, project.redact),
+        redactor=redactor,
         scratch=scratch,
         hidden=found.hidden,
         warnings=warnings,
         budget=budget,
+        resumes=stored is not None,
+        complete=complete,
     )
+
+
+def _as_it_was(request: Request, stored: RunInfo) -> Request:
+    """The request with what it leaves open filled in from the run that it goes on with."""
+    filled = {name: value for name, value in as_it_was(stored).items() if getattr(request, name) is None}
+    if request.selection == Selection():
+        filled["ids"] = frozenset(stored.cases)
+    return replace(request, **filled)
 
 
 def planned_cases(

@@ -6,9 +6,11 @@ import asyncio
 import contextlib
 import json
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -21,13 +23,14 @@ from seatrial.core.trial import TrialRecord
 from seatrial.environment.pace import Rates
 from seatrial.environment.surroundings import Surroundings
 from seatrial.errors import Diagnostic, ExitCode, StorageError, UsageError, did_you_mean
-from seatrial.harness.budgeting import course_of, resume_command
+from seatrial.harness.budgeting import Course, course_of, resume_command
 from seatrial.harness.hidden import veiled_case, veiled_record, veiled_trace
 from seatrial.harness.plan import Plan, Request, importable, plan
 from seatrial.loading.config import find_root
 from seatrial.report.files import write_results
 from seatrial.report.summary import summary
 from seatrial.runner.executors.local import LocalExecutor, Running
+from seatrial.runner.remaining import Earlier, earlier
 from seatrial.runner.trial import TrialSettings
 from seatrial.runner.waiting import Places
 from seatrial.store.atomic import write_text
@@ -110,24 +113,45 @@ class _Collector:
     on_trial: OnTrial | None = None
     hidden: frozenset[str] = frozenset()
     records: list[TrialRecord] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _closed: bool = False
 
     def write(self, record: TrialRecord, trace: Trace) -> TrialRecord:
         if record.case_id in self.hidden:
             record, trace = veiled_record(record), veiled_trace(trace)
-        kept = self.writer.write(record, trace)
-        self.records.append(kept)
+        with self._lock:
+            if self._closed:
+                raise StorageError("the run has ended")
+            kept = self.writer.write(record, trace)
+            self.records.append(kept)
         if self.on_trial is not None:
             self.on_trial(kept, len(self.records), self.total)
         return kept
+
+    def close(self) -> None:
+        """Take no more trials: those that an abandoned thread still brings come too late."""
+        with self._lock:
+            self._closed = True
 
 
 @dataclass
 class _Execution:
     """A plan being run."""
 
-    running: Running
+    running: Running | None = None
+    """Set once it has begun."""
     run: Run | None = None
     """Set once it has ended."""
+
+    @property
+    def done(self) -> Future[None]:
+        if self.running is None:
+            raise RuntimeError("a run was waited for before it began")
+        return self.running.done
+
+    def stop(self) -> None:
+        if self.running is not None:
+            self.running.stop()
 
 
 @contextmanager
@@ -137,24 +161,35 @@ def _executing(
     """A run from its first trial to its last file. The body waits for it.
 
     When the body is interrupted the trials in flight are stopped. However it ends, the folder is left readable. A
-    KeyboardInterrupt is swallowed (the run says `interrupted`), anything else passes on.
+    KeyboardInterrupt is swallowed (the run says `interrupted`), anything else passes on; so does a second
+    KeyboardInterrupt, which waits for nothing.
     """
-    definitions = _definitions(planned)
-    settings = _settings(planned, debugger)
-    executor = LocalExecutor(planned.agent, settings, planned.concurrency, capture=debugger is None)
+    open_run = RunWriter.resume if planned.resumes else RunWriter.create
     with importable(planned.project.root), _same_folder():
-        writer = RunWriter.create(planned.folder, planned.info, definitions, planned.redactor)
-        collector = _Collector(writer, planned.total, on_trial, planned.hidden)
-        course = course_of(planned.cases, planned.info, planned.budget, planned.project, collector, only=planned.only)
-        execution = _Execution(executor.start(course.source, course.sink))
-        status = RunStatus.INTERRUPTED
+        writer = open_run(planned.folder, planned.info, _definitions(planned), planned.redactor)
+        if not planned.info.rerun_of:
+            remember(planned.folder, Path(planned.project.root))
+        collector = _Collector(writer, planned.total, on_trial, planned.hidden, list(writer.kept))
+        before = earlier(planned.cases, collector.records)
+        course = course_of(
+            planned.cases,
+            planned.info,
+            planned.budget,
+            planned.project,
+            collector,
+            before=before,
+            kept=tuple(collector.records),
+            only=planned.only,
+        )
+        execution, status = _Execution(), RunStatus.INTERRUPTED
         try:
+            execution.running = _start(planned, course, before, debugger)
             yield execution
             status = course.status
         except KeyboardInterrupt:
-            execution.running.stop()
+            execution.stop()
         except asyncio.CancelledError:
-            execution.running.stop()
+            execution.stop()
             raise
         finally:
             execution.run = _end(planned, collector, status)
@@ -184,17 +219,27 @@ def _same_folder() -> Iterator[None]:
         os.chdir(here)
 
 
+def _start(planned: Plan, course: Course, before: Earlier, debugger: Callable[[BaseException], None] | None) -> Running:
+    """Begin with the trials that are not on record."""
+    settings = replace(_settings(planned, debugger), attempts_made=before.attempts)
+    executor = LocalExecutor(planned.agent, settings, planned.concurrency, capture=debugger is None)
+    return executor.start(course.source, course.sink)
+
+
 def _end(planned: Plan, collector: _Collector, status: RunStatus) -> Run:
-    """Write what a finished or interrupted run leaves behind."""
-    models = tuple(sorted({model for record in collector.records for model in record.models}))
+    """Write what a finished or interrupted run leaves behind; `run.json`, which says that it has ended, comes last."""
+    collector.close()
+    records = tuple(collector.records)
+    models = tuple(sorted({model for record in records for model in record.models}))
     info = planned.info.model_copy(update={"status": status, "ended": _now(), "models": models})
-    collector.writer.finish(info)
-    planned.scratch.remove()
-    run = Run(planned.folder, info, _definitions(planned), tuple(collector.records), planned.warnings)
-    write_results(planned.folder, run.summary())
-    if not info.rerun_of:
-        remember(planned.folder, Path(planned.project.root))
-    return run
+    run = Run(planned.folder, info, _definitions(planned), records, planned.warnings)
+    try:
+        collector.writer.commit()
+        write_results(planned.folder, run.summary())
+        return replace(run, info=collector.writer.finish(info))
+    finally:
+        collector.writer.close()
+        planned.scratch.remove()
 
 
 def _definitions(planned: Plan) -> tuple[Case, ...]:
@@ -215,11 +260,18 @@ def execute(
     """Run a plan and wait for it, whatever loop may be running in this thread.
 
     KeyboardInterrupt stops the trials in flight; the run given back has status interrupted. What else goes wrong
-    (a disk that is full, say) is raised after the folder was closed.
+    (a disk that is full, say) is raised after the folder was closed. A run that is complete is only read.
     """
+    if planned.complete:
+        return _complete(planned)
     with _executing(planned, on_trial, debugger) as execution:
-        execution.running.done.result()
+        execution.done.result()
     return _ended(execution)
+
+
+def _complete(planned: Plan) -> Run:
+    """The run that had finished before."""
+    return replace(load(planned.folder), warnings=planned.warnings)
 
 
 def _ended(execution: _Execution) -> Run:
@@ -232,17 +284,20 @@ def run(project: str | Path = ".", select: Sequence[str] | str = (), **options: 
     """Run the agent on the selected cases and keep everything in a run folder.
 
     `options` are those of the command line, with underscores: agent (a spec, or the agent itself), build, trials,
-    concurrency, suite, tag, risk, keyword, output, seed, tools, timeout_s, set, debug, max_cost, max_time,
-    allow_unknown_cost, stop_when_decided. Works inside a running loop
-    (it blocks the caller); `arun` is the awaitable door. Raises UsageError, InputError, NothingSelected.
+    concurrency, suite, tag, risk, keyword, output, resume, seed, tools, timeout_s, set, debug, max_cost, max_time,
+    allow_unknown_cost, stop_when_decided. Works inside a running loop (it blocks the caller); `arun` is the awaitable
+    door. Raises UsageError, InputError, NothingSelected, StorageError.
     """
     return execute(plan(_request(project, select, options)))
 
 
 async def arun(project: str | Path = ".", select: Sequence[str] | str = (), **options: Any) -> Run:
     """As `run`, without blocking the caller's loop. Cancelling it stops the trials in flight."""
-    with _executing(plan(_request(project, select, options))) as execution:
-        await asyncio.shield(asyncio.wrap_future(execution.running.done))
+    planned = plan(_request(project, select, options))
+    if planned.complete:
+        return _complete(planned)
+    with _executing(planned) as execution:
+        await asyncio.shield(asyncio.wrap_future(execution.done))
     return _ended(execution)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 
 from seatrial.core.case import Retries
-from seatrial.core.trace import StopReason, Trace
+from seatrial.core.trace import StopReason
 from seatrial.core.trial import TrialRecord
 
 __all__ = ["LONGEST_S", "backoff_s", "worth_retrying"]
@@ -22,13 +22,14 @@ _DOUBLINGS = 30
 """More of them change nothing, but large powers overflow."""
 
 
-def worth_retrying(record: TrialRecord, trace: Trace, retries: Retries) -> bool:
+def worth_retrying(record: TrialRecord, retries: Retries) -> bool:
     """Whether this attempt ended in a named fault and another one is allowed."""
     if record.attempt >= retries.attempts:
         return False
     if record.stop_reason is StopReason.TIMEOUT:
         return "timeout" in retries.on
-    return trace.error is not None and bool({trace.error.type, trace.error.type.rpartition(".")[2]} & set(retries.on))
+    error = record.error
+    return error is not None and bool({error.type, error.type.rpartition(".")[2]} & set(retries.on))
 
 
 def backoff_s(retries: Retries, seed: int, attempt: int) -> float:

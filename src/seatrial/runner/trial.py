@@ -63,6 +63,8 @@ class TrialSettings:
     """Rate limits of models and tools."""
     judges: Places | None = None
     """How many judges may be asked at once; None: no limit of their own."""
+    attempts_made: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    """Attempts on record from before the run was resumed, by case id and trial number; see `runner.remaining`."""
     on_agent_error: Callable[[BaseException], None] | None = None
     """Called with what the agent raised, before anything is cleaned up (post-mortem debugging)."""
     surroundings: Surroundings | None = None

@@ -131,7 +131,7 @@ def _case_result(info: RunInfo, case: Case, trials: tuple[Trial, ...]) -> CaseRe
         valid=valid,
         trials=planned,
         required=required,
-        reason=_reason(verdict, trials, planned),
+        reason=_reason(info, verdict, trials, planned),
         recorded=trials,
         curtailed=info.curtailed,
     )
@@ -156,11 +156,12 @@ _TELLING = {
 }
 
 
-def _reason(verdict: CaseVerdict, trials: Sequence[Trial], planned: int) -> str:
+def _reason(info: RunInfo, verdict: CaseVerdict, trials: Sequence[Trial], planned: int) -> str:
     if verdict is CaseVerdict.PASSED:
         return ""
     if verdict is CaseVerdict.NOT_RUN:
-        return f"{planned - len(trials)} of {planned} trials did not run"
+        cut_off = "interrupted: " if info.status is RunStatus.INTERRUPTED else ""
+        return f"{cut_off}{planned - len(trials)} of {planned} trials did not run"
     return next(reason_of(trial.last) for trial in trials if trial.last.status is _TELLING[verdict])
 
 

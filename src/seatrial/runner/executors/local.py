@@ -20,6 +20,7 @@ from seatrial.core.trial import TrialRecord
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.runner.capture import captured_output
 from seatrial.runner.retrying import backoff_s, worth_retrying
+from seatrial.runner.stopping import Stop, UntilStopped
 from seatrial.runner.trial import TrialSettings, run_trial, seed_of
 from seatrial.runner.waiting import Turns
 
@@ -49,7 +50,8 @@ class LocalExecutor:
 
     def start(self, source: TrialSource, sink: Sink) -> Running:
         """Begin in a thread; gives the handle to wait on or stop."""
-        return Running(self._work(source, sink))
+        stop = Stop()
+        return Running(self._work(source, UntilStopped(sink, stop)), stop)
 
     async def _work(self, source: TrialSource, sink: Sink) -> None:
         turns = Turns(source)
@@ -65,11 +67,11 @@ class LocalExecutor:
     async def _attempts(self, planned: PlannedCase, index: int, sink: Sink) -> TrialRecord:
         """One trial with its retries; every attempt is on record, the last one counts."""
         retries, seed = planned.case.retries, seed_of(self.settings.seed, planned.case.id, index)
-        attempt = 1
+        attempt = self.settings.attempts_made.get((planned.case.id, index), 0) + 1
         while True:
             record, trace = await run_trial(self.agent, planned, index, self.settings, attempt)
             kept = sink.write(record, trace)
-            if not worth_retrying(record, trace, retries):
+            if not worth_retrying(record, retries):
                 return kept
             await self.sleep(backoff_s(retries, seed, attempt))
             attempt += 1
@@ -85,9 +87,10 @@ def _first(error: BaseException) -> BaseException:
 class Running:
     """Trials that run in a loop and thread of their own."""
 
-    def __init__(self, work: Coroutine[Any, Any, None]) -> None:
+    def __init__(self, work: Coroutine[Any, Any, None], stop: Stop) -> None:
         self.done: Future[None] = Future()
         """Resolves when all trials have ended; carries what the work raised."""
+        self._stop = stop
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
         self._ready = threading.Event()
@@ -112,9 +115,15 @@ class Running:
             self.done.set_result(None)
 
     def stop(self) -> None:
-        """Cancel the trials in flight and wait until they have cleaned up."""
+        """Cancel the trials in flight and wait until they have cleaned up; none is started or retried after it."""
         self._ready.wait()
-        if self._loop is not None and self._task is not None and not self.done.done():
+        if self._loop is not None and not self.done.done():
             with contextlib.suppress(RuntimeError):  # the loop may have closed meanwhile
-                self._loop.call_soon_threadsafe(self._task.cancel)
+                self._loop.call_soon_threadsafe(self._cancel)
         self._thread.join()
+
+    def _cancel(self) -> None:
+        """In the loop itself, so that a trial which ended before the stop reached it is kept."""
+        self._stop.requested = True
+        if self._task is not None:
+            self._task.cancel()
