@@ -407,7 +407,7 @@ def test_a_read_only_folder_is_named_before_the_first_agent_call(tmp_path: Path)
     project(tmp_path, 2)
     agent = Stopper()
     with small_disk(tmp_path / "disk") as disk:
-        run(tmp_path, Stopper(1), output=disk / "begun")
+        run(tmp_path, Stopper(2), output=disk / "begun")
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
         for folder, named in ((disk / "new", "new"), (disk / "begun", r"run\.lock")):
             with pytest.raises(StorageError, match=f"{named}.*Read-only file system"):

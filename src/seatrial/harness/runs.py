@@ -138,18 +138,19 @@ class _Collector:
 class _Execution:
     """A plan being run."""
 
+    start: Callable[[], Running]
     running: Running | None = None
     """Set once it has begun."""
     run: Run | None = None
     """Set once it has ended."""
 
-    @property
-    def done(self) -> Future[None]:
-        if self.running is None:
-            raise RuntimeError("a run was waited for before it began")
+    def begin(self) -> Future[None]:
+        """Start the trials; gives what to wait for."""
+        self.running = self.start()
         return self.running.done
 
     def stop(self) -> None:
+        """Stop the trials in flight, if any began."""
         if self.running is not None:
             self.running.stop()
 
@@ -158,7 +159,7 @@ class _Execution:
 def _executing(
     planned: Plan, on_trial: OnTrial | None = None, debugger: Callable[[BaseException], None] | None = None
 ) -> Iterator[_Execution]:
-    """A run from its first trial to its last file. The body waits for it.
+    """A run from its first trial to its last file. The body begins it and waits for it.
 
     When the body is interrupted the trials in flight are stopped. However it ends, the folder is left readable. A
     KeyboardInterrupt is swallowed (the run says `interrupted`), anything else passes on; so does a second
@@ -181,9 +182,9 @@ def _executing(
             kept=tuple(collector.records),
             only=planned.only,
         )
-        execution, status = _Execution(), RunStatus.INTERRUPTED
+        execution = _Execution(lambda: _start(planned, course, before, debugger))
+        status = RunStatus.INTERRUPTED
         try:
-            execution.running = _start(planned, course, before, debugger)
             yield execution
             status = course.status
         except KeyboardInterrupt:
@@ -265,7 +266,7 @@ def execute(
     if planned.complete:
         return _complete(planned)
     with _executing(planned, on_trial, debugger) as execution:
-        execution.done.result()
+        execution.begin().result()
     return _ended(execution)
 
 
@@ -297,7 +298,7 @@ async def arun(project: str | Path = ".", select: Sequence[str] | str = (), **op
     if planned.complete:
         return _complete(planned)
     with _executing(planned) as execution:
-        await asyncio.shield(asyncio.wrap_future(execution.done))
+        await asyncio.shield(asyncio.wrap_future(execution.begin()))
     return _ended(execution)
 
 
