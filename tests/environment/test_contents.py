@@ -9,7 +9,7 @@ from collections import deque
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seatrial.environment.contents import content, differences
@@ -104,6 +104,7 @@ def test_cycles_hostile_and_huge_objects_are_read_to_an_end() -> None:
     assert content([[n] for n in range(100_000)])[-1] == "<list>"
 
 
+@settings(deadline=None)
 @given(DATA)
 def test_equal_data_has_no_differences_and_other_data_has(data: Any) -> None:
     before = content({"data": data})

@@ -159,3 +159,18 @@ def test_in_another_process_it_starts_afresh(world: Surroundings) -> None:
     copy = pickle.loads(pickle.dumps(world))
     copy.begin("b#1")
     assert copy.end("b#1") == ()
+
+
+def test_a_folder_that_did_not_change_is_not_listed_again(
+    world: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.utime(tmp_path, (1, 1))
+    world.begin("a#1")
+    world.end("a#1")
+    listed: list[object] = []
+    real = os.listdir
+    monkeypatch.setattr(os, "listdir", lambda folder: (listed.append(folder), real(folder))[1])
+    for number in range(100):
+        world.begin(f"a#{number}")
+        world.end(f"a#{number}")
+    assert listed == []

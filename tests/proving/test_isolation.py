@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seatrial.proving.arrangement import Arrangement
@@ -214,6 +214,7 @@ def test_shuffles_follow_the_seed() -> None:
     assert orders(1) == orders(1) != orders(2)
 
 
+@settings(deadline=None)
 @given(st.integers(1, 60), st.data())
 def test_the_fewest_are_exactly_those_that_matter(count: int, data: Any) -> None:
     company = [str(number) for number in range(count)]

@@ -1,20 +1,22 @@
 """The process behind `bench`: reads one request, then one job a line, and runs each job in a process of its own.
 
 The project's cases are read once and nothing of its code is imported here, so that a fork is as good as a fresh process
-and costs a hundredth of one. Where there is no fork, the process ends after its first job and the bench starts another.
-The agent's own output goes nowhere; what happened is written to the job's file, a line each, so that a crash loses
-nothing that came before it.
+and costs a hundredth of one; frameworks that its jobs import are imported here, too, once they are known. Where there
+is no fork, the process ends after its first job and the bench starts another. The agent's own output goes nowhere; what
+happened is written to the job's file, a line each, so that a crash loses nothing that came before it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import importlib
 import json
 import os
 import shutil
 import signal
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -45,6 +47,7 @@ def main() -> None:
     for line in jobs:
         job = json.loads(line)
         status = _forked(job, request, found) if hasattr(os, "fork") else _here(job, request, found)
+        _preload(Path(job["out"]))
         print(json.dumps({"exit": status}), file=replies, flush=True)
         if not hasattr(os, "fork"):
             return
@@ -73,6 +76,31 @@ def _forked(job: Job, request: Request, found: Selected) -> int:
     finally:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child, signal.SIGKILL)  # what the agent started and left, or (interrupted) the job itself
+
+
+_FRAMEWORKS = ("anthropic", "httpx", "langchain", "langchain_core", "langgraph", "llama_index", "numpy", "openai")
+"""Installed packages that take long to import, and have no state after it but what `_reseeded` renews."""
+
+
+def _frameworks() -> list[str]:
+    """What the job's process has loaded of them; nothing when an import started a thread, which no fork would copy."""
+    if threading.active_count() > 1:
+        return []
+    return [name for name in sys.modules if name.partition(".")[0] in _FRAMEWORKS]
+
+
+def _preload(out: Path) -> None:
+    with contextlib.suppress(OSError):
+        first = out.read_text(encoding="utf-8").partition("\n")[0]
+        for name in json.loads(first or "{}").get("loaded", ()):
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
+
+
+def _reseeded() -> None:
+    """Python renews its own generator of random numbers in a fork, numpy does not."""
+    if "numpy.random" in sys.modules:
+        sys.modules["numpy.random"].seed()
 
 
 def _ended(child: int, limit_s: float) -> int:
@@ -107,7 +135,10 @@ def _run(job: Job, request: Request, found: Selected, out: TextIO) -> None:
     if job["copy"] is not None:
         found = _in_copy(found, Path(job["copy"]))
     arrangement = Arrangement(tuple(job["cases"]), job["concurrency"], job["suspects"])
-    play(plan(request, found), arrangement, lambda data: _tell(out, data))
+    _reseeded()
+    planned = plan(request, found)
+    _tell(out, {"loaded": _frameworks()})
+    play(planned, arrangement, lambda data: _tell(out, data))
 
 
 def _in_copy(found: Selected, folder: Path) -> Selected:
