@@ -154,7 +154,11 @@ class GradingContext:
 
 @runtime_checkable
 class Grader(Protocol):
-    """One question about a trial. Stateless: one object grades many trials at once."""
+    """One question about a trial. Stateless: one object grades many trials at once.
+
+    One that asks a model has an attribute `judge` that is true: then the limit on judges holds, and the `cost_usd` of
+    its grades counts. Its `model`, if it has that attribute, must have a price in a run under a budget.
+    """
 
     @property
     def name(self) -> str:
@@ -190,13 +194,20 @@ class PlannedCase:
     rules: Any = None
     order: int = 0
     """Position in the selection."""
+    fixture_digest: str = ""
+    """Of the fixture alone, with the case's overrides."""
+    input_digest: str = ""
+    """Of what the agent is given: input, turns, user and surroundings, but nothing that is expected or observed."""
 
 
 class TrialSource(Protocol):
     """Which trials run, and when there are enough: fixed numbers, curtailed or adaptive."""
 
     def next(self) -> tuple[PlannedCase, int] | None:
-        """The next trial to start as (case, 1-based trial number), or None when none is to be started now."""
+        """The next trial to start as (case, 1-based trial number), or None when none is to be started now.
+
+        After None an executor asks again when a trial has ended; with none in flight, None means the end.
+        """
 
     def finished(self, record: TrialRecord) -> None:
         """A trial ended; the source may decide differently from now on."""

@@ -13,15 +13,14 @@ import inspect
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any
 
 from seatrial.core.encoding import to_json
-from seatrial.core.grade import Grade, GraderFailure
-from seatrial.core.ports import Agent, Answer, Grader, GradingContext, PlannedCase, Session, TurnInput
+from seatrial.core.ports import Agent, Answer, GradingContext, PlannedCase, Session, TurnInput
 from seatrial.core.trace import (
     AgentError,
     Handoff,
@@ -33,14 +32,19 @@ from seatrial.core.trace import (
     text_of,
 )
 from seatrial.core.trajectory import trace_tallies
-from seatrial.core.trial import InvalidReason, TrialRecord, status_of
+from seatrial.core.trial import InvalidReason, Leftover, TrialKey, TrialRecord
 from seatrial.core.usage import Price, cost_of_calls, sum_tokens
 from seatrial.environment.failure import FixtureError, as_raised, cancelled_by_us
+from seatrial.environment.pace import Pace, Rates
 from seatrial.environment.recorder import StepLimitReached
+from seatrial.environment.spending import CostLimitReached, Spending
+from seatrial.environment.surroundings import Surroundings
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.runner.capture import Log
+from seatrial.runner.grading import Grading, context_of, error_text, grade
 from seatrial.runner.threads import in_thread
 from seatrial.runner.users import conversation
+from seatrial.runner.waiting import Places
 
 __all__ = ["TrialSettings", "run_trial", "seed_of"]
 
@@ -53,14 +57,18 @@ class TrialSettings:
 
     prices: Mapping[str, Price] = field(default_factory=dict)
     seed: int = 0
+    priced_only: bool = False
+    """Whether models without a price must not be called (a run under a budget)."""
+    rates: Rates | None = None
+    """Rate limits of models and tools."""
+    judges: Places | None = None
+    """How many judges may be asked at once; None: no limit of their own."""
+    attempts_made: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    """Attempts on record from before the run was resumed, by case id and trial number; see `runner.remaining`."""
     on_agent_error: Callable[[BaseException], None] | None = None
     """Called with what the agent raised, before anything is cleaned up (post-mortem debugging)."""
-
-
-@dataclass
-class _Grading:
-    grades: list[Grade] = field(default_factory=list)
-    failures: list[GraderFailure] = field(default_factory=list)
+    surroundings: Surroundings | None = None
+    """Tells what trials leave behind; None: nobody looks."""
 
 
 @dataclass
@@ -101,15 +109,37 @@ async def run_trial(
     seed = seed_of(settings.seed, planned.case.id, trial_index)
     course = _Course(started=started, seed=seed)
     environment: TrialEnvironment = planned.fixture.environment(trial_index, seed)
+    watch = _Watch(settings.surroundings, str(TrialKey(case_id=planned.case.id, trial_index=trial_index)))
+    environment.recorder.spending = Spending(settings.prices, planned.case.limits.cost_usd, settings.priced_only)
+    environment.pace.rates = settings.rates or environment.pace.rates
     try:
         await _live(environment, agent, planned, course, settings)
         trace = _trace_of(environment, agent, course)
         context = _grading_context(planned, environment, trace, course, settings)
-        grading = await _grade(planned.graders, context)
+        grading = await grade(planned.graders, context, settings.judges)
     finally:
-        await _clean_up(environment, course)
+        try:
+            await _clean_up(environment, course)
+        finally:
+            leftovers = watch.end(environment)
     record = _record(planned, trace, context, grading, course)
-    return record.model_copy(update={"trial_index": trial_index, "attempt": attempt}), trace
+    update = {"trial_index": trial_index, "attempt": attempt, "leftovers": leftovers}
+    return record.model_copy(update=update), trace
+
+
+class _Watch:
+    """A trial under the eyes of the surroundings, if there are any."""
+
+    def __init__(self, surroundings: Surroundings | None, trial: str) -> None:
+        self._surroundings = surroundings
+        self._trial = trial
+        if surroundings is not None:
+            surroundings.begin(trial)
+
+    def end(self, environment: TrialEnvironment) -> tuple[Leftover, ...]:
+        if self._surroundings is None:
+            return ()
+        return self._surroundings.end(self._trial, environment.sources_changed())
 
 
 async def _live(
@@ -149,8 +179,9 @@ async def _agent_turns(
     limit = asyncio.timeout(planned.case.limits.timeout_s)
     try:
         async with limit:
+            environment.pace.on_wait = _extending(limit)
             await _converse(environment, agent, planned, course)
-    except StepLimitReached:
+    except (StepLimitReached, CostLimitReached):
         course.stop_reason = StopReason.MAX_STEPS
     except FixtureError as error:  # an adapter's own `reset`: its surroundings failed, not the agent
         course.stop_reason, course.broken = StopReason.HARNESS_ERROR, InvalidReason.FIXTURE
@@ -166,8 +197,36 @@ async def _agent_turns(
         if settings.on_agent_error is not None:
             settings.on_agent_error(raised)
     course.waits_as_scripted = course.stop_reason is StopReason.WAITING_APPROVAL and environment.waits_as_scripted
+    _note_limits(environment, course)
+
+
+def _note_limits(environment: TrialEnvironment, course: _Course) -> None:
+    """A hard stop that was reached is why the trial ended, whatever the agent made of it."""
+    spending = environment.recorder.spending
     if environment.recorder.limit_reached:
         course.stop_reason, course.error = StopReason.MAX_STEPS, None
+    elif spending.unpriced is not None:
+        course.stop_reason, course.error, course.broken = StopReason.BUDGET, None, InvalidReason.HARNESS
+        course.detail = f"budget: the price of model {spending.unpriced!r} is unknown"
+    elif spending.over and course.stop_reason is not StopReason.HARNESS_ERROR:
+        course.stop_reason, course.error = StopReason.BUDGET, None
+
+
+def _extending(limit: asyncio.Timeout) -> Callable[[float], None]:
+    """What adds time in which the agent had to wait for its turn to its time limit; may be called from any thread."""
+    loop = asyncio.get_running_loop()
+
+    def extend(seconds: float) -> None:
+        when = limit.when()
+        if when is not None:
+            with contextlib.suppress(RuntimeError):  # the limit was reached, or the turns are over
+                limit.reschedule(when + seconds)
+
+    def on_wait(seconds: float) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has closed: a thread that outlived its trial
+            loop.call_soon_threadsafe(extend, seconds)
+
+    return on_wait
 
 
 async def _converse(
@@ -184,8 +243,9 @@ async def _converse(
                 recorder.turn = number
                 turn = TurnInput(case_id=case.id, input=value, number=number, fixture=environment.fixture_name)
                 recorder.message("user", turn.message or value)
-                answer = await _timed(session, turn, course)
+                answer = await _timed(session, turn, course, environment.pace)
                 _take(answer, course)
+                recorder.spending.add_reported(answer.cost_usd)
                 if answer.stop_reason is not StopReason.ANSWERED:
                     return
                 answers.append(text_of(course.outputs[-1][0]))
@@ -193,8 +253,8 @@ async def _converse(
         session.close()
 
 
-async def _timed(session: Session, turn: TurnInput, course: _Course) -> Answer:
-    began = time.perf_counter()
+async def _timed(session: Session, turn: TurnInput, course: _Course, pace: Pace) -> Answer:
+    began, waited = time.perf_counter(), pace.waited_s
     measured: float | None = None
     try:
         answer = await in_thread(session.invoke, turn) if session.blocking else session.invoke(turn)
@@ -202,7 +262,8 @@ async def _timed(session: Session, turn: TurnInput, course: _Course) -> Answer:
         measured = finished.latency_ms
         return finished
     finally:
-        course.latency_ms += (time.perf_counter() - began) * 1000 if measured is None else measured
+        own = time.perf_counter() - began - (pace.waited_s - waited)
+        course.latency_ms += max(own, 0.0) * 1000 if measured is None else measured
 
 
 def _take(answer: Answer, course: _Course) -> None:
@@ -216,7 +277,7 @@ def _take(answer: Answer, course: _Course) -> None:
 def _agent_error(error: BaseException) -> AgentError:
     lines = traceback.format_exception(type(error), error, _agents_own(error.__traceback__))
     name = f"{type(error).__module__}.{type(error).__qualname__}".removeprefix("builtins.")
-    return AgentError(type=name, message=_text(error), traceback="".join(lines)[-_TRACEBACK_KEPT:])
+    return AgentError(type=name, message=error_text(error), traceback="".join(lines)[-_TRACEBACK_KEPT:])
 
 
 def _agents_own(trace: TracebackType | None) -> TracebackType | None:
@@ -225,13 +286,6 @@ def _agents_own(trace: TracebackType | None) -> TracebackType | None:
     while at is not None and at.tb_frame.f_globals.get("__name__", "").startswith("seatrial."):
         at = at.tb_next
     return at or trace
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception as broken:  # noqa: BLE001  a hostile __str__ must not hide the failure
-        return f"<its text raised {type(broken).__name__}>"
 
 
 def _trace_of(environment: TrialEnvironment, agent: Agent[TrialEnvironment], course: _Course) -> Trace:
@@ -263,35 +317,28 @@ def _grading_context(
     course: _Course,
     settings: TrialSettings,
 ) -> GradingContext:
-    return GradingContext(
-        case=planned.case,
-        trace=trace,
+    return context_of(
+        planned,
+        trace,
         outcome=course.outcome if course.observed else None,
         output=course.outputs[-1][1] if course.outputs else None,
-        expected=planned.case.expected,
         secrets=environment.secrets,
-        rules=planned.rules,
         latency_ms=course.latency_ms,
         cost_usd=_cost(trace, course, settings.prices),
     )
 
 
 def _record(
-    planned: PlannedCase, trace: Trace, context: GradingContext, grading: _Grading, course: _Course
+    planned: PlannedCase, trace: Trace, context: GradingContext, grading: Grading, course: _Course
 ) -> TrialRecord:
     calls = list(trace.of(ModelCallEvent))
-    foreseen = course.waits_as_scripted
-    status, invalid = status_of(grading.grades, grading.failures, course.stop_reason, course.broken, foreseen=foreseen)
     return TrialRecord(
         case_id=planned.case.id,
         suite=planned.case.suite,
-        status=status,
-        invalid_reason=invalid,
+        **grading.verdict(course.stop_reason, course.broken, foreseen=course.waits_as_scripted),
         detail=course.detail or _detail(course, planned),
         stop_reason=course.stop_reason,
         error=course.error,
-        grades=tuple(grading.grades),
-        grader_failures=tuple(grading.failures),
         output=trace.output,
         outcome=None if context.outcome is None else dict(context.outcome),
         steps=trace.steps,
@@ -302,10 +349,13 @@ def _record(
         models=tuple(sorted({call.model for call in calls if call.model})),
         tokens=sum_tokens(calls),
         cost_usd=context.cost_usd,
+        judge_cost_usd=grading.judge_cost_usd,
         latency_ms=course.latency_ms,
         seed=course.seed,
         started=course.started,
         case_digest=planned.digest,
+        fixture_digest=planned.fixture_digest,
+        canaries_planted=dict(context.secrets) != dict(planned.secrets),
         observes=tuple(sorted(trace.observes)),
     )
 
@@ -319,6 +369,8 @@ def _detail(course: _Course, planned: PlannedCase) -> str:
             return f"timeout: the limit of {limits.timeout_s:g} s was reached"
         case StopReason.MAX_STEPS:
             return f"max_steps: the limit of {limits.steps} steps was reached"
+        case StopReason.BUDGET:
+            return f"budget: the trial went above its limit of {limits.cost_usd:.12g} USD"
         case StopReason.WAITING_APPROVAL if not course.waits_as_scripted:
             return "waiting_approval: an approval stayed unanswered"
         case _:
@@ -333,33 +385,6 @@ def _cost(trace: Trace, course: _Course, prices: Mapping[str, Price]) -> float |
     if not trace.saw(Observable.MODEL_CALLS):
         return None
     return cost_of_calls(trace.of(ModelCallEvent), prices)
-
-
-async def _grade(graders: Sequence[Grader], context: GradingContext) -> _Grading:
-    """Every grader that applies, in order. One that breaks is on record and stops no other."""
-    grading = _Grading()
-    if context.trace.stop_reason is StopReason.HARNESS_ERROR:
-        return grading
-    for grader in graders:
-        if grader.needs_answer and not context.trace.answered:
-            continue
-        try:
-            grade = await in_thread(grader.grade, context) if grader.blocking else grader.grade(context)
-            grade = await grade if inspect.isawaitable(grade) else grade
-        except BaseException as error:  # the grader call: what it raises, SystemExit too, is its own failure
-            if cancelled_by_us(error):
-                raise
-            grading.failures.append(_grader_failure(grader, as_raised(error)))
-            continue
-        if grade is not None:
-            required = grader.required and grade.required
-            grading.grades.append(grade.model_copy(update={"name": grader.name, "required": required}))
-    return grading
-
-
-def _grader_failure(grader: Grader, error: BaseException) -> GraderFailure:
-    kind = type(error).__name__
-    return GraderFailure(name=grader.name, error=kind, message=_text(error), required=grader.required)
 
 
 async def _clean_up(environment: TrialEnvironment, course: _Course) -> None:

@@ -1,7 +1,8 @@
 """This process: one event loop in a thread of its own, so that a call works under any other loop.
 
 Concurrency is a number of workers, each taking one trial after another; a trial's agent and graders run inside its
-worker, so no more than that many trials are in flight, whatever they are doing.
+worker, so no more than that many trials are in flight, whatever they are doing. A worker for which the source has no
+trial now waits until one has ended.
 """
 
 from __future__ import annotations
@@ -9,17 +10,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
 from seatrial.core.ports import Agent, PlannedCase, Sink, TrialSource
-from seatrial.core.trace import StopReason, Trace
 from seatrial.core.trial import TrialRecord
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.runner.capture import captured_output
-from seatrial.runner.trial import TrialSettings, run_trial
+from seatrial.runner.retrying import backoff_s, worth_retrying
+from seatrial.runner.stopping import Stop, UntilStopped
+from seatrial.runner.trial import TrialSettings, run_trial, seed_of
+from seatrial.runner.waiting import Turns
 
 __all__ = ["LocalExecutor", "Running"]
 
@@ -33,6 +36,8 @@ class LocalExecutor:
     concurrency: int = 10
     capture: bool = True
     """Whether what agents print goes to their trial's log."""
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    """How to wait between attempts, in seconds."""
 
     def run(self, source: TrialSource, sink: Sink) -> None:
         """Run every trial of the source. KeyboardInterrupt stops the trials in flight, then passes on."""
@@ -45,34 +50,31 @@ class LocalExecutor:
 
     def start(self, source: TrialSource, sink: Sink) -> Running:
         """Begin in a thread; gives the handle to wait on or stop."""
-        return Running(self._work(source, sink))
+        stop = Stop()
+        return Running(self._work(source, UntilStopped(sink, stop)), stop)
 
     async def _work(self, source: TrialSource, sink: Sink) -> None:
+        turns = Turns(source)
         with captured_output() if self.capture else contextlib.nullcontext():
             async with asyncio.TaskGroup() as workers:
                 for _ in range(self.concurrency):
-                    workers.create_task(self._worker(source, sink))
+                    workers.create_task(self._worker(turns, sink))
 
-    async def _worker(self, source: TrialSource, sink: Sink) -> None:
-        while (trial := source.next()) is not None:
-            source.finished(await self._attempts(*trial, sink))
+    async def _worker(self, turns: Turns, sink: Sink) -> None:
+        while (trial := await turns.next()) is not None:
+            turns.finished(await self._attempts(*trial, sink))
 
     async def _attempts(self, planned: PlannedCase, index: int, sink: Sink) -> TrialRecord:
         """One trial with its retries; every attempt is on record, the last one counts."""
-        retries = planned.case.retries
-        for attempt in range(1, retries.attempts + 1):
+        retries, seed = planned.case.retries, seed_of(self.settings.seed, planned.case.id, index)
+        attempt = self.settings.attempts_made.get((planned.case.id, index), 0) + 1
+        while True:
             record, trace = await run_trial(self.agent, planned, index, self.settings, attempt)
             kept = sink.write(record, trace)
-            if not _worth_retrying(record, trace, retries.on):
-                break
-        return kept
-
-
-def _worth_retrying(record: TrialRecord, trace: Trace, named: tuple[str, ...]) -> bool:
-    """Whether the trial ended in one of the named faults: `timeout`, or the class name of what the agent raised."""
-    if record.stop_reason is StopReason.TIMEOUT:
-        return "timeout" in named
-    return trace.error is not None and bool({trace.error.type, trace.error.type.rpartition(".")[2]} & set(named))
+            if not worth_retrying(record, retries):
+                return kept
+            await self.sleep(backoff_s(retries, seed, attempt))
+            attempt += 1
 
 
 def _first(error: BaseException) -> BaseException:
@@ -99,9 +101,10 @@ def _run_to_its_end(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, N
 class Running:
     """Trials that run in a loop and thread of their own."""
 
-    def __init__(self, work: Coroutine[Any, Any, None]) -> None:
+    def __init__(self, work: Coroutine[Any, Any, None], stop: Stop) -> None:
         self.done: Future[None] = Future()
         """Resolves when all trials have ended; carries what the work raised."""
+        self._stop = stop
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
         self._ready = threading.Event()
@@ -126,9 +129,15 @@ class Running:
             self.done.set_result(None)
 
     def stop(self) -> None:
-        """Cancel the trials in flight and wait until they have cleaned up."""
+        """Cancel the trials in flight and wait until they have cleaned up; none is started or retried after it."""
         self._ready.wait()
-        if self._loop is not None and self._task is not None and not self.done.done():
+        if self._loop is not None and not self.done.done():
             with contextlib.suppress(RuntimeError):  # the loop may have closed meanwhile
-                self._loop.call_soon_threadsafe(self._task.cancel)
+                self._loop.call_soon_threadsafe(self._cancel)
         self._thread.join()
+
+    def _cancel(self) -> None:
+        """In the loop itself, so that a trial which ended before the stop reached it is kept."""
+        self._stop.requested = True
+        if self._task is not None:
+            self._task.cancel()
