@@ -23,7 +23,7 @@ def _module(monkeypatch: pytest.MonkeyPatch) -> None:
     import types
 
     module = types.ModuleType(HERE)
-    for function in (polite, score, slow, decorated, broken):
+    for function in (polite, score, slow, decorated, broken, asks_a_model):
         setattr(module, function.__name__, function)
     module.number = 5  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, HERE, module)
