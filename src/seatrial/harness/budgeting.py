@@ -17,7 +17,7 @@ from seatrial.runner.budget import Budget, WithinBudget, cost_of_attempt, own_li
 from seatrial.runner.curtailment import CurtailedTrials
 from seatrial.runner.schedule import FixedTrials
 
-__all__ = ["Course", "budget_of", "course_of", "refuse_unknown_prices", "resume_command"]
+__all__ = ["Course", "budget_of", "course_of", "refuse_unknown_prices", "resume_command", "trials_of"]
 
 _WAY_OUT = "or go on with --allow-unknown-cost, which counts an unknown cost as nothing"
 
@@ -84,17 +84,15 @@ class Course:
             )
 
 
+def trials_of(planned: Sequence[PlannedCase], info: RunInfo) -> TrialSource:
+    """All trials of a plan, or no more than its verdicts need."""
+    return CurtailedTrials(planned) if info.curtailed else FixedTrials(planned)
+
+
 def course_of(
-    planned: Sequence[PlannedCase],
-    info: RunInfo,
-    budget: Budget,
-    project: Project,
-    sink: Sink,
-    kept: Sequence[TrialRecord] = (),
+    source: TrialSource, sink: Sink, budget: Budget, project: Project, kept: Sequence[TrialRecord] = ()
 ) -> Course:
-    """The trials of a plan. `kept`: every attempt on record already, of trials that are not run again."""
-    last = {record.key: record for record in sorted(kept, key=lambda record: record.attempt)}
-    source: TrialSource = CurtailedTrials(planned, last.values()) if info.curtailed else FixedTrials(planned)
+    """These trials within the budget. `kept`: every attempt on record already, whose cost counts."""
     if not budget.limited:
         return Course(source, sink)
     guard = WithinBudget(source, sink, budget, prices=project.prices, kept=kept)

@@ -19,7 +19,7 @@ from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
 from seatrial.environment.pace import Rates
 from seatrial.errors import Diagnostic, ExitCode, StorageError, UsageError, did_you_mean
-from seatrial.harness.budgeting import course_of, resume_command
+from seatrial.harness.budgeting import course_of, resume_command, trials_of
 from seatrial.harness.hidden import veiled_case, veiled_record, veiled_trace
 from seatrial.harness.plan import Plan, Request, importable, plan
 from seatrial.report.files import write_results
@@ -139,7 +139,8 @@ def _executing(
     with importable(planned.project.root):
         writer = RunWriter.create(planned.folder, planned.info, definitions, planned.redactor)
         collector = _Collector(writer, planned.total, on_trial, planned.hidden)
-        course = course_of(planned.cases, planned.info, planned.budget, planned.project, collector)
+        source = trials_of(planned.cases, planned.info)
+        course = course_of(source, collector, planned.budget, planned.project)
         execution = _Execution(executor.start(course.source, course.sink))
         status = RunStatus.INTERRUPTED
         try:

@@ -9,9 +9,10 @@ run with the same seed waits as long. The waiting lies between attempts, so it i
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 from seatrial.core.case import Retries
-from seatrial.core.trace import StopReason, Trace
+from seatrial.core.trace import StopReason
 from seatrial.core.trial import TrialRecord
 
 __all__ = ["LONGEST_S", "backoff_s", "worth_retrying"]
@@ -22,13 +23,11 @@ _DOUBLINGS = 30
 """More of them change nothing, but large powers overflow."""
 
 
-def worth_retrying(record: TrialRecord, trace: Trace, retries: Retries) -> bool:
-    """Whether this attempt ended in a named fault and another one is allowed."""
-    if record.attempt >= retries.attempts:
-        return False
+def worth_retrying(record: TrialRecord, named: Sequence[str]) -> bool:
+    """Whether the attempt ended in one of the named faults: `timeout`, or the class name of what the agent raised."""
     if record.stop_reason is StopReason.TIMEOUT:
-        return "timeout" in retries.on
-    return trace.error is not None and bool({trace.error.type, trace.error.type.rpartition(".")[2]} & set(retries.on))
+        return "timeout" in named
+    return record.error is not None and bool({record.error.type, record.error.type.rpartition(".")[2]} & set(named))
 
 
 def backoff_s(retries: Retries, seed: int, attempt: int) -> float:

@@ -65,14 +65,13 @@ class LocalExecutor:
     async def _attempts(self, planned: PlannedCase, index: int, sink: Sink) -> TrialRecord:
         """One trial with its retries; every attempt is on record, the last one counts."""
         retries, seed = planned.case.retries, seed_of(self.settings.seed, planned.case.id, index)
-        attempt = 1
-        while True:
+        for attempt in range(1, retries.attempts + 1):
             record, trace = await run_trial(self.agent, planned, index, self.settings, attempt)
             kept = sink.write(record, trace)
-            if not worth_retrying(record, trace, retries):
-                return kept
+            if attempt == retries.attempts or not worth_retrying(record, retries.on):
+                break
             await self.sleep(backoff_s(retries, seed, attempt))
-            attempt += 1
+        return kept
 
 
 def _first(error: BaseException) -> BaseException:
