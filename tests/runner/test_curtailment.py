@@ -99,11 +99,11 @@ def test_a_run_that_goes_on_with_what_it_kept_comes_to_the_same_trials(
     cases, script = plan
     whole = go(cases, script, concurrency, order)
     kept = [item for item in whole if chance.random() < 0.5]  # type: ignore[attr-defined]
-    source, again = CurtailedTrials(planned(cases), kept), []
+    source, again, known = CurtailedTrials(planned(cases)), [], {item.key: item for item in kept}
     while (trial := source.next()) is not None:
-        case_id, index = trial[0].case.id, trial[1]
-        again.append(record(case_id, index, script[case_id][index - 1]))
-        source.finished(again[-1])
+        made = record(trial[0].case.id, trial[1], script[trial[0].case.id][trial[1] - 1])
+        again += [] if made.key in known else [made]
+        source.finished(known.get(made.key, made))
     ids = [item.key for item in (*kept, *again)]
     assert len(ids) == len(set(ids))
     assert {item.key for item in whole} >= set(ids)

@@ -147,7 +147,7 @@ def test_a_trial_is_retried_only_for_a_named_fault_and_every_attempt_is_on_recor
             raise ValueError("wrong")
         return task
 
-    records = run(agent, planned(2, retries={"attempts": 5, "on": ["ConnectionError"]}), 1)
+    records = run(agent, planned(2, retries={"attempts": 5, "on": ["ConnectionError"], "backoff_s": 0}), 1)
     assert calls == {"0": 3, "1": 1}
     assert [(record.case_id, record.attempt) for record in records] == [("c0", 1), ("c0", 2), ("c0", 3), ("c1", 1)]
 

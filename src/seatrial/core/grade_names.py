@@ -81,6 +81,8 @@ def name_problems(case: Case, own: Sequence[str | None], *, permissions: bool | 
     `own` are the names of the case's own graders, None where only their code can tell. `permissions` says whether
     there is such a grade, None where that is not known. What may be right is no problem.
     """
+    if not own and not case.advisory:
+        return  # most cases
     names = [*built_in_names(case), *([PERMISSIONS] if permissions else [])]
     taken = set(names)
     for number, name in enumerate(own):

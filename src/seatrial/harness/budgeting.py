@@ -15,10 +15,9 @@ from seatrial.core.trial import TrialKey, TrialRecord
 from seatrial.errors import UsageError
 from seatrial.runner.budget import Budget, WithinBudget, cost_of_attempt, own_limit
 from seatrial.runner.curtailment import CurtailedTrials
-from seatrial.runner.remaining import NOTHING_BEFORE, Earlier, Remaining
 from seatrial.runner.schedule import FixedTrials
 
-__all__ = ["Course", "budget_of", "course_of", "refuse_unknown_prices", "resume_command"]
+__all__ = ["Course", "budget_of", "course_of", "refuse_unknown_prices", "resume_command", "trials_of"]
 
 _WAY_OUT = "or go on with --allow-unknown-cost, which counts an unknown cost as nothing"
 
@@ -85,26 +84,15 @@ class Course:
             )
 
 
-def course_of(
-    planned: Sequence[PlannedCase],
-    info: RunInfo,
-    budget: Budget,
-    project: Project,
-    sink: Sink,
-    *,
-    before: Earlier = NOTHING_BEFORE,
-    kept: Sequence[TrialRecord] = (),
-    only: Container[TrialKey] | None = None,
-) -> Course:
-    """The trials of a plan that are not on record: `before` says which are, `kept` is every attempt there is.
+def trials_of(planned: Sequence[PlannedCase], info: RunInfo, only: Container[TrialKey] | None = None) -> TrialSource:
+    """All trials of a plan (`only`: no others than these), or no more than its verdicts need."""
+    return CurtailedTrials(planned) if info.curtailed else FixedTrials(planned, only)
 
-    `only`: no other trials than these; None = all.
-    """
-    source: TrialSource
-    if info.curtailed:
-        source = CurtailedTrials(planned, before.finished.values())
-    else:
-        source = Remaining(FixedTrials(planned, only), before.finished)
+
+def course_of(
+    source: TrialSource, sink: Sink, budget: Budget, project: Project, kept: Sequence[TrialRecord] = ()
+) -> Course:
+    """These trials within the budget. `kept`: every attempt on record already, whose cost counts."""
     if not budget.limited:
         return Course(source, sink)
     guard = WithinBudget(source, sink, budget, prices=project.prices, kept=kept)

@@ -23,14 +23,14 @@ from seatrial.core.trial import TrialRecord
 from seatrial.environment.pace import Rates
 from seatrial.environment.surroundings import Surroundings
 from seatrial.errors import Diagnostic, ExitCode, StorageError, UsageError, did_you_mean
-from seatrial.harness.budgeting import Course, course_of, resume_command
+from seatrial.harness.budgeting import Course, course_of, resume_command, trials_of
 from seatrial.harness.hidden import veiled_case, veiled_record, veiled_trace
 from seatrial.harness.plan import Plan, Request, importable, plan
 from seatrial.loading.config import find_root
 from seatrial.report.files import write_results
 from seatrial.report.summary import summary
 from seatrial.runner.executors.local import LocalExecutor, Running
-from seatrial.runner.remaining import Earlier, earlier
+from seatrial.runner.remaining import Earlier, Remaining, earlier
 from seatrial.runner.trial import TrialSettings
 from seatrial.runner.waiting import Places
 from seatrial.store.atomic import write_text
@@ -172,16 +172,8 @@ def _executing(
             remember(planned.folder, Path(planned.project.root))
         collector = _Collector(writer, planned.total, on_trial, planned.hidden, list(writer.kept))
         before = earlier(planned.cases, collector.records)
-        course = course_of(
-            planned.cases,
-            planned.info,
-            planned.budget,
-            planned.project,
-            collector,
-            before=before,
-            kept=tuple(collector.records),
-            only=planned.only,
-        )
+        left = Remaining(trials_of(planned.cases, planned.info, planned.only), before.finished)
+        course = course_of(left, collector, planned.budget, planned.project, kept=tuple(collector.records))
         execution = _Execution(lambda: _start(planned, course, before, debugger))
         status = RunStatus.INTERRUPTED
         try:

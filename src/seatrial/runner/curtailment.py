@@ -14,8 +14,8 @@ case is that of all its trials.
 from __future__ import annotations
 
 import heapq
-from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Sequence
 
 from seatrial.core.ports import PlannedCase
 from seatrial.core.trial import TrialRecord, TrialStatus
@@ -26,16 +26,13 @@ __all__ = ["CurtailedTrials"]
 class _Course:
     """How far one case is."""
 
-    def __init__(self, planned: PlannedCase, kept: Iterable[TrialRecord]) -> None:
+    def __init__(self, planned: PlannedCase) -> None:
         self.planned = planned
         self.passes_to_win = planned.case.thresholds.successes_needed(planned.trials)
         self.fails_to_lose = planned.trials - self.passes_to_win + 1
         self.in_flight = 0
         self.queued = False
-        known = {record.trial_index: record for record in kept}
-        self.waiting = deque(index for index in range(1, planned.trials + 1) if index not in known)
-        for record in known.values():
-            self.count(record)
+        self.waiting = deque(range(1, planned.trials + 1))
 
     def count(self, record: TrialRecord) -> None:
         self.passes_to_win -= record.status is TrialStatus.PASSED
@@ -54,12 +51,8 @@ class _Course:
 class CurtailedTrials:
     """A TrialSource: every case until it is decided, first trials of all cases before second ones."""
 
-    def __init__(self, planned: Sequence[PlannedCase], kept: Iterable[TrialRecord] = ()) -> None:
-        """`kept`: the deciding attempts of trials on record already (a run that is resumed)."""
-        by_case: defaultdict[str, list[TrialRecord]] = defaultdict(list)
-        for record in kept:
-            by_case[record.case_id].append(record)
-        self._courses = {case.case.id: _Course(case, by_case[case.case.id]) for case in planned}
+    def __init__(self, planned: Sequence[PlannedCase]) -> None:
+        self._courses = {case.case.id: _Course(case) for case in planned}
         self._queue: list[tuple[tuple[int, int], str]] = []
         for case_id in self._courses:
             self._queue_if_ready(case_id)

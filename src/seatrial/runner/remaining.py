@@ -14,7 +14,7 @@ from seatrial.core.ports import PlannedCase, TrialSource
 from seatrial.core.trial import TrialRecord
 from seatrial.runner.retrying import worth_retrying
 
-__all__ = ["NOTHING_BEFORE", "Earlier", "Remaining", "earlier"]
+__all__ = ["Earlier", "Remaining", "earlier"]
 
 Place = tuple[str, int]
 """Case id and trial number."""
@@ -28,10 +28,6 @@ class Earlier:
     """The last attempt of every trial that needs no more."""
     attempts: Mapping[Place, int] = field(default_factory=dict)
     """Attempts made of trials that have more."""
-
-
-NOTHING_BEFORE = Earlier()
-"""Of a run that begins."""
 
 
 def earlier(planned: Sequence[PlannedCase], records: Iterable[TrialRecord]) -> Earlier:
