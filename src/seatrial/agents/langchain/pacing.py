@@ -7,21 +7,29 @@ recorder, which is a sync handler, waits by itself where no loop runs in its thr
 from __future__ import annotations
 
 import asyncio
-from contextvars import ContextVar
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.tracers.context import register_configure_hook
 
+from seatrial.agents.langchain.joining import recording
 from seatrial.agents.langchain.reading import asked_model
 from seatrial.environment.pace import Pace
 
-__all__ = ["ModelPacing", "pacing"]
+__all__ = ["ModelPacing"]
 
-pacing: ContextVar[ModelPacing | None] = ContextVar("seatrial_langchain_pacing", default=None)
-"""While it is set, LangChain adds the handler to every run that starts in this context, before the recorder."""
-register_configure_hook(pacing, inheritable=True)
+
+class _Pacing:
+    """What LangChain asks, at the start of every run, for what holds back the model calls of the run's context."""
+
+    def get(self) -> ModelPacing | None:
+        """That of this context's recorder, where the project limits a model's rate."""
+        recorder = recording.get()
+        return recorder.pacing if recorder is not None and len(recorder.handlers) > 1 else None
+
+
+register_configure_hook(cast(Any, _Pacing()), inheritable=True)  # of the ContextVar it takes, it calls `get` alone
 
 
 class ModelPacing(AsyncCallbackHandler):

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from seatrial.agents.langchain.joining import listen, recording, untraced
-from seatrial.agents.langchain.pacing import pacing
 from seatrial.agents.langchain.recorder import LangChainRecorder
 
 __all__ = ["watching"]
@@ -16,10 +15,5 @@ __all__ = ["watching"]
 def watching(recorder: LangChainRecorder) -> Iterator[LangChainRecorder]:
     """Runs that start in here are recorded; LangSmith's tracing is off, whatever the environment says."""
     listen()
-    outer = pacing.get()
-    pacing.set(recorder.pacing if len(recorder.handlers) > 1 else None)
-    try:
-        with recording.by(lambda: recorder), untraced():
-            yield recorder
-    finally:
-        pacing.set(outer)
+    with recording.by(lambda: recorder), untraced():
+        yield recorder
