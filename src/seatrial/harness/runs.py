@@ -22,9 +22,10 @@ from seatrial.harness.hidden import veiled_case, veiled_record, veiled_trace
 from seatrial.harness.plan import Plan, Request, importable, plan
 from seatrial.report.files import write_results
 from seatrial.report.summary import summary
-from seatrial.runner.executors.local import LocalExecutor, Running
+from seatrial.runner.executors.local import LocalExecutor
 from seatrial.runner.schedule import FixedTrials
 from seatrial.runner.trial import TrialSettings
+from seatrial.runner.workers import Running
 from seatrial.store.atomic import write_text
 from seatrial.store.rundir import RunFolder, RunWriter
 from seatrial.verdict.metrics import CaseResult, case_results, exit_code

@@ -2,6 +2,9 @@
 
 Whose fault a failure is decides what it becomes: what the agent raises is a failed trial; what the fixture raises is
 an invalid one; what a grader raises is a GraderFailure beside the grades.
+
+An attempt can be cut short from another thread: where it ran is given up (a blocked event loop, a process that died),
+and whoever takes it over brings it to its end from there.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any
@@ -42,7 +45,7 @@ from seatrial.runner.capture import Log
 from seatrial.runner.threads import in_thread
 from seatrial.runner.users import conversation
 
-__all__ = ["TrialSettings", "run_trial", "seed_of"]
+__all__ = ["Relieved", "TrialAttempt", "TrialSettings", "run_trial", "seed_of"]
 
 _TRACEBACK_KEPT = 8_000
 
@@ -79,12 +82,120 @@ class _Course:
     latency_ms: float = 0.0
     reported_costs: list[float | None] = field(default_factory=list)
     log: Log = field(default_factory=Log)
+    deadline: float | None = None
+    """When the agent's time is up, on the monotonic clock; None while the agent has no say."""
+    turn_began: float | None = None
+    """When the turn that has not ended began, on the performance counter."""
+    ready: bool = False
+    """The surroundings stand, and can be observed."""
+    cut: bool = False
+    """The agent's part is over, whatever its code still does."""
+
+    def copy(self) -> _Course:
+        """What is known so far, out of reach of whoever fills in this one."""
+        spent = 0.0 if self.turn_began is None else (time.perf_counter() - self.turn_began) * 1000
+        return replace(
+            self,
+            outputs=list(self.outputs),
+            outcome=dict(self.outcome),
+            reported_costs=list(self.reported_costs),
+            latency_ms=self.latency_ms + spent,
+            deadline=None,
+            turn_began=None,
+        )
 
 
 def seed_of(run_seed: int, case_id: str, trial_index: int) -> int:
     """The trial's own seed: the same for the same run seed, case and trial number, in any order of running."""
     text = f"{run_seed}/{case_id}/{trial_index}"
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:6], "big")
+
+
+class Relieved(Exception):
+    """This attempt was cut short and taken over: what became of it here no longer counts."""
+
+
+class TrialAttempt:
+    """One attempt at a trial, from nothing to its record."""
+
+    def __init__(
+        self,
+        agent: Agent[TrialEnvironment],
+        planned: PlannedCase,
+        trial_index: int,
+        settings: TrialSettings,
+        attempt: int = 1,
+    ) -> None:
+        started = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        seed = seed_of(settings.seed, planned.case.id, trial_index)
+        self.planned = planned
+        self.environment: TrialEnvironment = planned.fixture.environment(trial_index, seed)
+        self._agent = agent
+        self._settings = settings
+        self._numbers = {"trial_index": trial_index, "attempt": attempt}
+        self._course = _Course(started=started, seed=seed)
+
+    @property
+    def deadline(self) -> float | None:
+        """When the agent's time is up, on the monotonic clock; None while the agent has no say."""
+        return self._course.deadline
+
+    async def run(self) -> tuple[TrialRecord, Trace]:
+        """Bring the attempt to its end; every failure but a cancellation is in the record, never raised.
+
+        Raises Relieved when it was cut short meanwhile: then another call of `run` has taken over.
+        """
+        course = self._course
+        try:
+            await self._live(course)
+            self._check_still_ours(course)
+            trace = _trace_of(self.environment, self._agent, course)
+            context = _grading_context(self.planned, self.environment, trace, course, self._settings)
+            grading = await _grade(self.planned.graders, context)
+            self._check_still_ours(course)
+        finally:
+            if self._course is course:
+                await _clean_up(self.environment, course)
+        record = _record(self.planned, trace, context, grading, course)
+        return record.model_copy(update=self._numbers), trace
+
+    def cut_short(
+        self,
+        stop_reason: StopReason,
+        *,
+        detail: str = "",
+        error: AgentError | None = None,
+        broken: InvalidReason | None = None,
+        log: Log | None = None,
+    ) -> None:
+        """End the agent's part here, from any thread; the next `run` goes on with what comes after it.
+
+        What is on record so far is kept, and nothing is added to it by code that still runs: its next model or tool
+        call raises TrialOver.
+        """
+        course = self._course.copy()
+        course.cut, course.stop_reason, course.error = True, stop_reason, error
+        course.broken, course.detail = broken, detail
+        course.ready = course.ready and stop_reason is not StopReason.HARNESS_ERROR
+        course.log = log or course.log
+        self._course = course
+        self.environment.recorder.end()
+
+    def _check_still_ours(self, course: _Course) -> None:
+        if self._course is not course:
+            raise Relieved
+
+    async def _live(self, course: _Course) -> None:
+        """Everything that needs the surroundings: reset, the agent's turns, the outcome."""
+        environment = self.environment
+        if not course.cut and not await _set_up(environment, course):
+            return
+        with environment.activate(), course.log.active():
+            if not course.cut:
+                await _agent_turns(environment, self._agent, self.planned, course, self._settings)
+                self._check_still_ours(course)
+            if course.ready:
+                await _observe(environment, course)
 
 
 async def run_trial(
@@ -95,42 +206,27 @@ async def run_trial(
     attempt: int = 1,
 ) -> tuple[TrialRecord, Trace]:
     """Run one trial to its end; every failure but a cancellation is in the record, never raised."""
-    started = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    seed = seed_of(settings.seed, planned.case.id, trial_index)
-    course = _Course(started=started, seed=seed)
-    environment: TrialEnvironment = planned.fixture.environment(trial_index, seed)
-    try:
-        await _live(environment, agent, planned, course, settings)
-        trace = _trace_of(environment, agent, course)
-        context = _grading_context(planned, environment, trace, course, settings)
-        grading = await _grade(planned.graders, context)
-    finally:
-        await _clean_up(environment, course)
-    record = _record(planned, trace, context, grading, course)
-    return record.model_copy(update={"trial_index": trial_index, "attempt": attempt}), trace
+    return await TrialAttempt(agent, planned, trial_index, settings, attempt).run()
 
 
-async def _live(
-    environment: TrialEnvironment,
-    agent: Agent[TrialEnvironment],
-    planned: PlannedCase,
-    course: _Course,
-    settings: TrialSettings,
-) -> None:
-    """Everything that needs the surroundings: reset, the agent's turns, the outcome."""
+async def _set_up(environment: TrialEnvironment, course: _Course) -> bool:
+    """Whether the surroundings are ready."""
     try:
         await in_thread(environment.set_up) if environment.blocking else environment.set_up()
     except Exception as error:  # noqa: BLE001  whatever a fixture raises makes the trial invalid
         course.stop_reason, course.broken = StopReason.HARNESS_ERROR, InvalidReason.FIXTURE
         course.detail = f"fixture: {type(error).__name__}: {error}"
+        return False
+    course.ready = True
+    return True
+
+
+async def _observe(environment: TrialEnvironment, course: _Course) -> None:
+    try:
+        observed = await in_thread(environment.observe) if environment.blocking else environment.observe()
+    except Exception as error:  # noqa: BLE001  whatever an observer raises makes the trial invalid
+        course.broken, course.detail = InvalidReason.FIXTURE, f"outcome: {type(error).__name__}: {error}"
         return
-    with environment.activate(), course.log.active():
-        await _agent_turns(environment, agent, planned, course, settings)
-        try:
-            observed = await in_thread(environment.observe) if environment.blocking else environment.observe()
-        except Exception as error:  # noqa: BLE001  likewise
-            course.broken, course.detail = InvalidReason.FIXTURE, f"outcome: {type(error).__name__}: {error}"
-            return
     if observed is not None:
         course.observed = True
         course.outcome.update(observed)
@@ -144,7 +240,9 @@ async def _agent_turns(
     settings: TrialSettings,
 ) -> None:
     """The agent's part, under the time limit; what it raises stands in `course` afterwards."""
-    limit = asyncio.timeout(planned.case.limits.timeout_s)
+    timeout_s = planned.case.limits.timeout_s
+    limit = asyncio.timeout(timeout_s)
+    course.deadline = time.monotonic() + timeout_s
     try:
         async with limit:
             await _converse(environment, agent, planned, course)
@@ -160,8 +258,11 @@ async def _agent_turns(
             course.stop_reason = StopReason.TIMEOUT
             return
         course.stop_reason, course.error = StopReason.AGENT_ERROR, _agent_error(error)
+        course.deadline = None
         if settings.on_agent_error is not None:
             settings.on_agent_error(error)
+    finally:
+        course.deadline = None
     if environment.recorder.limit_reached:
         course.stop_reason, course.error = StopReason.MAX_STEPS, None
 
@@ -195,7 +296,7 @@ async def _converse(
 
 
 async def _timed(session: Session, turn: TurnInput, course: _Course) -> Answer:
-    began = time.perf_counter()
+    began = course.turn_began = time.perf_counter()
     measured: float | None = None
     try:
         answer = await in_thread(session.invoke, turn) if session.blocking else session.invoke(turn)
@@ -203,6 +304,7 @@ async def _timed(session: Session, turn: TurnInput, course: _Course) -> Answer:
         measured = finished.latency_ms
         return finished
     finally:
+        course.turn_began = None
         course.latency_ms += (time.perf_counter() - began) * 1000 if measured is None else measured
 
 

@@ -1,27 +1,22 @@
 """This process: one event loop in a thread of its own, so that a call works under any other loop.
 
 Concurrency is a number of workers, each taking one trial after another; a trial's agent and graders run inside its
-worker, so no more than that many trials are in flight, whatever they are doing.
+worker, so no more than that many trials are in flight, whatever they are doing. Agents that overrun their limit and
+do not let go are left behind (`seatrial.runner.workers`).
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import threading
-from collections.abc import Coroutine
-from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any
 
 from seatrial.core.ports import Agent, PlannedCase, Sink, TrialSource
-from seatrial.core.trace import StopReason, Trace
-from seatrial.core.trial import TrialRecord
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.runner.capture import captured_output
-from seatrial.runner.trial import TrialSettings, run_trial
+from seatrial.runner.trial import TrialAttempt, TrialSettings
+from seatrial.runner.workers import GRACE_S, Attempt, Running
 
-__all__ = ["LocalExecutor", "Running"]
+__all__ = ["LocalExecutor"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +28,8 @@ class LocalExecutor:
     concurrency: int = 10
     capture: bool = True
     """Whether what agents print goes to their trial's log."""
+    grace_s: float = GRACE_S
+    """How long past its limit an agent may take to stop before it is given up."""
 
     def run(self, source: TrialSource, sink: Sink) -> None:
         """Run every trial of the source. KeyboardInterrupt stops the trials in flight, then passes on."""
@@ -44,77 +41,16 @@ class LocalExecutor:
             raise
 
     def start(self, source: TrialSource, sink: Sink) -> Running:
-        """Begin in a thread; gives the handle to wait on or stop."""
-        return Running(self._work(source, sink))
+        """Begin in threads; gives the handle to wait on or stop."""
+        return Running(
+            source,
+            sink,
+            self.attempt,
+            concurrency=self.concurrency,
+            grace_s=None if self.settings.on_agent_error else self.grace_s,  # a debugger may take its time
+            surroundings=captured_output() if self.capture else contextlib.nullcontext(),
+        )
 
-    async def _work(self, source: TrialSource, sink: Sink) -> None:
-        with captured_output() if self.capture else contextlib.nullcontext():
-            async with asyncio.TaskGroup() as workers:
-                for _ in range(self.concurrency):
-                    workers.create_task(self._worker(source, sink))
-
-    async def _worker(self, source: TrialSource, sink: Sink) -> None:
-        while (trial := source.next()) is not None:
-            source.finished(await self._attempts(*trial, sink))
-
-    async def _attempts(self, planned: PlannedCase, index: int, sink: Sink) -> TrialRecord:
-        """One trial with its retries; every attempt is on record, the last one counts."""
-        retries = planned.case.retries
-        for attempt in range(1, retries.attempts + 1):
-            record, trace = await run_trial(self.agent, planned, index, self.settings, attempt)
-            kept = sink.write(record, trace)
-            if not _worth_retrying(record, trace, retries.on):
-                break
-        return kept
-
-
-def _worth_retrying(record: TrialRecord, trace: Trace, named: tuple[str, ...]) -> bool:
-    """Whether the trial ended in one of the named faults: `timeout`, or the class name of what the agent raised."""
-    if record.stop_reason is StopReason.TIMEOUT:
-        return "timeout" in named
-    return trace.error is not None and bool({trace.error.type, trace.error.type.rpartition(".")[2]} & set(named))
-
-
-def _first(error: BaseException) -> BaseException:
-    """The first exception inside groups: workers stop together, the first one's reason is the one to tell."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
-
-
-class Running:
-    """Trials that run in a loop and thread of their own."""
-
-    def __init__(self, work: Coroutine[Any, Any, None]) -> None:
-        self.done: Future[None] = Future()
-        """Resolves when all trials have ended; carries what the work raised."""
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=self._run, args=(work,), name="seatrial-loop", daemon=True)
-        self._thread.start()
-
-    def _run(self, work: Coroutine[Any, Any, None]) -> None:
-        async def main() -> None:
-            self._loop, self._task = asyncio.get_running_loop(), asyncio.create_task(work)
-            self._ready.set()
-            await self._task
-
-        try:
-            with asyncio.Runner() as runner:
-                runner.run(main())
-        except asyncio.CancelledError:
-            self.done.cancel()
-            self.done.set_running_or_notify_cancel()
-        except BaseException as error:  # noqa: BLE001  handed to whoever waits
-            self.done.set_exception(_first(error))
-        else:
-            self.done.set_result(None)
-
-    def stop(self) -> None:
-        """Cancel the trials in flight and wait until they have cleaned up."""
-        self._ready.wait()
-        if self._loop is not None and self._task is not None and not self.done.done():
-            with contextlib.suppress(RuntimeError):  # the loop may have closed meanwhile
-                self._loop.call_soon_threadsafe(self._task.cancel)
-        self._thread.join()
+    def attempt(self, planned: PlannedCase, index: int, number: int) -> Attempt:
+        """An attempt of a trial, not yet begun."""
+        return TrialAttempt(self.agent, planned, index, self.settings, number)
