@@ -11,6 +11,7 @@ The runner knows these and nothing of files, policies or reports. A double of an
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -23,6 +24,7 @@ __all__ = [
     "Agent",
     "Answer",
     "Environment",
+    "Execution",
     "Executor",
     "Fixture",
     "Grader",
@@ -209,11 +211,25 @@ class Sink(Protocol):
         """Keep a finished trial; gives the record as it was kept. When this returns, the trial is not lost."""
 
 
+class Execution(Protocol):
+    """Trials that are running."""
+
+    @property
+    def done(self) -> Future[None]:
+        """Resolves when all trials have ended; carries what ended them early."""
+
+    def stop(self) -> None:
+        """Cancel the trials in flight and wait until they have cleaned up."""
+
+
 class Executor(Protocol):
     """Where trials run: this process, other processes, other machines."""
 
     def run(self, source: TrialSource, sink: Sink) -> None:
         """Run every trial of the source; returns when all have ended."""
+
+    def start(self, source: TrialSource, sink: Sink) -> Execution:
+        """Begin to, without waiting."""
 
 
 def keys(records: Iterable[TrialRecord]) -> set[TrialKey]:

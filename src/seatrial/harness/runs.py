@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seatrial.core.case import Case
+from seatrial.core.ports import Execution
 from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
 from seatrial.errors import Diagnostic, ExitCode, StorageError, UsageError, did_you_mean
+from seatrial.harness.executors import executor_for
 from seatrial.harness.hidden import veiled_case, veiled_record, veiled_trace
 from seatrial.harness.plan import Plan, Request, importable, plan
 from seatrial.report.files import write_results
 from seatrial.report.summary import summary
-from seatrial.runner.executors.local import LocalExecutor
 from seatrial.runner.schedule import FixedTrials
 from seatrial.runner.trial import TrialSettings
-from seatrial.runner.workers import Running
 from seatrial.store.atomic import write_text
 from seatrial.store.rundir import RunFolder, RunWriter
 from seatrial.verdict.metrics import CaseResult, case_results, exit_code
@@ -113,7 +113,7 @@ class _Collector:
 class _Execution:
     """A plan being run."""
 
-    running: Running
+    running: Execution
     run: Run | None = None
     """Set once it has ended."""
 
@@ -129,7 +129,7 @@ def _executing(
     """
     definitions = _definitions(planned)
     settings = TrialSettings(prices=planned.project.prices, seed=planned.info.seed, on_agent_error=debugger)
-    executor = LocalExecutor(planned.agent, settings, planned.concurrency, capture=debugger is None)
+    executor = executor_for(planned, settings)
     with importable(planned.project.root):
         writer = RunWriter.create(planned.folder, planned.info, definitions, planned.redactor)
         collector = _Collector(writer, planned.total, on_trial, planned.hidden)
@@ -194,8 +194,8 @@ def run(project: str | Path = ".", select: Sequence[str] | str = (), **options: 
     """Run the agent on the selected cases and keep everything in a run folder.
 
     `options` are those of the command line, with underscores: agent (a spec, or the agent itself), build, trials,
-    concurrency, suite, tag, risk, keyword, output, seed, tools, timeout_s, set, debug. Works inside a running loop
-    (it blocks the caller); `arun` is the awaitable door. Raises UsageError, InputError, NothingSelected.
+    concurrency, suite, tag, risk, keyword, output, seed, tools, isolation, timeout_s, set, debug. Works inside a
+    running loop (it blocks the caller); `arun` is the awaitable door. Raises UsageError, InputError, NothingSelected.
     """
     return execute(plan(_request(project, select, options)))
 

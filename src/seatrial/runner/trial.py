@@ -13,6 +13,7 @@ import asyncio
 import contextlib
 import hashlib
 import inspect
+import os
 import time
 import traceback
 from collections import Counter
@@ -130,10 +131,13 @@ class TrialAttempt:
         seed = seed_of(settings.seed, planned.case.id, trial_index)
         self.planned = planned
         self.environment: TrialEnvironment = planned.fixture.environment(trial_index, seed)
+        self.on_agent: Callable[[bool], None] = _nothing
+        """Called with True when the agent's part begins, and with False when it has ended."""
         self._agent = agent
         self._settings = settings
         self._numbers = {"trial_index": trial_index, "attempt": attempt}
         self._course = _Course(started=started, seed=seed)
+        self._pid = os.getpid()
 
     @property
     def deadline(self) -> float | None:
@@ -148,13 +152,12 @@ class TrialAttempt:
         course = self._course
         try:
             await self._live(course)
-            self._check_still_ours(course)
             trace = _trace_of(self.environment, self._agent, course)
             context = _grading_context(self.planned, self.environment, trace, course, self._settings)
             grading = await _grade(self.planned.graders, context)
             self._check_still_ours(course)
         finally:
-            if self._course is course:
+            if self._course is course and os.getpid() == self._pid:
                 await _clean_up(self.environment, course)
         record = _record(self.planned, trace, context, grading, course)
         return record.model_copy(update=self._numbers), trace
@@ -167,6 +170,7 @@ class TrialAttempt:
         error: AgentError | None = None,
         broken: InvalidReason | None = None,
         log: Log | None = None,
+        latency_ms: float | None = None,
     ) -> None:
         """End the agent's part here, from any thread; the next `run` goes on with what comes after it.
 
@@ -178,10 +182,13 @@ class TrialAttempt:
         course.broken, course.detail = broken, detail
         course.ready = course.ready and stop_reason is not StopReason.HARNESS_ERROR
         course.log = log or course.log
+        course.latency_ms = course.latency_ms if latency_ms is None else latency_ms
         self._course = course
         self.environment.recorder.end()
 
     def _check_still_ours(self, course: _Course) -> None:
+        if os.getpid() != self._pid:
+            os._exit(0)  # the agent forked: only the process that began the trial goes on with it
         if self._course is not course:
             raise Relieved
 
@@ -192,10 +199,16 @@ class TrialAttempt:
             return
         with environment.activate(), course.log.active():
             if not course.cut:
+                self.on_agent(True)
                 await _agent_turns(environment, self._agent, self.planned, course, self._settings)
                 self._check_still_ours(course)
+                self.on_agent(False)
             if course.ready:
                 await _observe(environment, course)
+
+
+def _nothing(_: bool) -> None:
+    return
 
 
 async def run_trial(
@@ -240,9 +253,8 @@ async def _agent_turns(
     settings: TrialSettings,
 ) -> None:
     """The agent's part, under the time limit; what it raises stands in `course` afterwards."""
-    timeout_s = planned.case.limits.timeout_s
-    limit = asyncio.timeout(timeout_s)
-    course.deadline = time.monotonic() + timeout_s
+    limit = asyncio.timeout(planned.case.limits.timeout_s)
+    course.deadline = time.monotonic() + planned.case.limits.timeout_s
     try:
         async with limit:
             await _converse(environment, agent, planned, course)

@@ -16,9 +16,10 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
-__all__ = ["LoopThread"]
+__all__ = ["LoopThread", "until_done"]
 
 Owner = TypeVar("Owner")
+Result = TypeVar("Result")
 Task = asyncio.Task[Any]
 
 _LEFT_OVER_S = 1.0
@@ -101,23 +102,10 @@ class LoopThread(Generic[Owner]):
 
     def _error_of_main(self) -> BaseException | None:
         try:
-            self._until_done(self._main)
+            until_done(self._loop, self._main)
         except BaseException as error:  # noqa: BLE001  handed to whoever waits
             return error
         return None
-
-    def _until_done(self, task: Task) -> None:
-        """Run the loop until the task is done, whatever the agents' own tasks and callbacks do to it.
-
-        SystemExit and KeyboardInterrupt in any task or callback stop asyncio's loop; only the loop's owner may end it.
-        """
-        while not task.done():
-            try:
-                self._loop.run_until_complete(task)
-            except (SystemExit, KeyboardInterrupt):
-                if task.done():
-                    raise
-        task.result()
 
     def _close(self, timeout: float | None = None) -> bool:
         """End what agents left in the loop, and close it; whether that was done in time.
@@ -127,10 +115,10 @@ class LoopThread(Generic[Owner]):
         left = asyncio.all_tasks(self._loop)
         for task in left:
             task.cancel()
-        self._until_done(self._loop.create_task(_wait(left, timeout)))
+        until_done(self._loop, self._loop.create_task(_wait(left, timeout)))
         if not all(task.done() for task in left):
             return False
-        self._until_done(self._loop.create_task(self._loop.shutdown_asyncgens()))
+        until_done(self._loop, self._loop.create_task(self._loop.shutdown_asyncgens()))
         asyncio.set_event_loop(None)
         self._loop.close()
         return True
@@ -167,6 +155,20 @@ class LoopThread(Generic[Owner]):
             self._over.set_exception(error)
         elif not self._crew:
             self._over.set_result(None)
+
+
+def until_done(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Result]) -> Result:
+    """Run the loop until the task is done, whatever an agent's own tasks and callbacks do to it; gives its result.
+
+    SystemExit and KeyboardInterrupt in any task or callback stop asyncio's loop; only the loop's owner may end it.
+    """
+    while not task.done():
+        try:
+            loop.run_until_complete(task)
+        except (SystemExit, KeyboardInterrupt):
+            if task.done():
+                raise
+    return task.result()
 
 
 async def _wait(tasks: set[Task], timeout: float | None = None) -> None:
