@@ -66,6 +66,10 @@ class Request:
     tools: str | None = None
     isolation: str | None = None
     """`thread` or `process`: where each trial runs."""
+    executor: str | None = None
+    """Name of what runs the trials; None = on this machine."""
+    scheduler: str | None = None
+    """For an executor on other machines: where its scheduler listens."""
     output: Path | None = None
     """The run folder itself."""
     set: tuple[str, ...] = ()

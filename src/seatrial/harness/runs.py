@@ -194,8 +194,9 @@ def run(project: str | Path = ".", select: Sequence[str] | str = (), **options: 
     """Run the agent on the selected cases and keep everything in a run folder.
 
     `options` are those of the command line, with underscores: agent (a spec, or the agent itself), build, trials,
-    concurrency, suite, tag, risk, keyword, output, seed, tools, isolation, timeout_s, set, debug. Works inside a
-    running loop (it blocks the caller); `arun` is the awaitable door. Raises UsageError, InputError, NothingSelected.
+    concurrency, suite, tag, risk, keyword, output, seed, tools, isolation, executor, scheduler, timeout_s, set, debug.
+    Works inside a running loop (it blocks the caller); `arun` is the awaitable door. Raises UsageError, InputError,
+    NothingSelected.
     """
     return execute(plan(_request(project, select, options)))
 

@@ -11,15 +11,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from seatrial.core.ports import PlannedCase
+from seatrial.core.ports import Agent, PlannedCase
 from seatrial.core.project import AgentSpec
+from seatrial.environment.trial import TrialEnvironment
 from seatrial.errors import UsageError
 from seatrial.harness.plan import Plan, Request, importable, plan
-from seatrial.runner.trial import TrialAttempt, TrialSettings
+from seatrial.runner.trial import TrialSettings
 
 __all__ = ["ProjectBench", "bench", "request_as_data", "setup_for"]
 
-_LEFT_OUT = ("output", "command", "ids", "debug", "concurrency")
+_LEFT_OUT = ("output", "command", "ids", "debug", "concurrency", "isolation", "executor", "scheduler")
 """What of a request decides nothing about a single trial."""
 
 
@@ -57,7 +58,7 @@ def bench(setup: dict[str, Any]) -> ProjectBench:
     """The project of a setup, loaded."""
     planned = plan(_request_of(setup["request"]))
     planned.scratch.path = Path(setup["scratch"]) if setup["scratch"] else None
-    return ProjectBench(planned, TrialSettings(prices=planned.project.prices, seed=setup["seed"]))
+    return ProjectBench(planned, planned.agent, TrialSettings(prices=planned.project.prices, seed=setup["seed"]))
 
 
 @dataclass
@@ -65,6 +66,7 @@ class ProjectBench:
     """One project, ready for any of its trials."""
 
     plan: Plan
+    agent: Agent[TrialEnvironment]
     settings: TrialSettings
 
     def surroundings(self) -> AbstractContextManager[None]:
@@ -75,9 +77,9 @@ class ProjectBench:
     def _cases(self) -> dict[str, PlannedCase]:
         return {planned.case.id: planned for planned in self.plan.cases}
 
-    def attempt(self, case_id: str, trial_index: int, attempt: int, digest: str) -> TrialAttempt:
-        """The attempt that a job names. UsageError when the case is not the same here."""
+    def planned(self, case_id: str, digest: str) -> PlannedCase:
+        """The case of this id. Raises UsageError when it is another one here."""
         planned = self._cases.get(case_id)
         if planned is None or planned.digest != digest:
             raise UsageError(f"case {case_id} is another one where the trial was to run: the project has changed")
-        return TrialAttempt(self.plan.agent, planned, trial_index, self.settings, attempt)
+        return planned

@@ -5,8 +5,8 @@ process a trial: a trial costs milliseconds. Elsewhere, or when the project left
 carry over, each trial gets a fresh interpreter.
 
 Whoever starts it gives a JSON object on standard input:
-`{"bench": "module:object", "setup": {...}, "job": {...} or null}`. The bench is called with the setup and gives an
-object whose `surroundings()` is a context manager and whose `attempt(**job)` is the TrialAttempt to run.
+`{"bench": "module:object", "setup": {...}, "job": {...} or null}`. The object is called with the setup and gives the
+Bench, which holds the project. A job is `{"case_id", "trial_index", "attempt", "digest"}`.
 """
 
 from __future__ import annotations
@@ -29,11 +29,13 @@ from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, Protocol
 
 from seatrial.core.encoding import dumps, to_json
+from seatrial.core.ports import Agent, PlannedCase
 from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
+from seatrial.environment.trial import TrialEnvironment
 from seatrial.errors import SeatrialError
 from seatrial.registry import load_object
-from seatrial.runner.trial import TrialAttempt
+from seatrial.runner.trial import TrialAttempt, TrialSettings
 from seatrial.runner.watchdog import until_done
 
 __all__ = ["LENGTH", "Bench", "serve", "single"]
@@ -47,11 +49,14 @@ _MORE_PROCESSES = 4096
 class Bench(Protocol):
     """A project ready for trials."""
 
+    agent: Agent[TrialEnvironment]
+    settings: TrialSettings
+
+    def planned(self, case_id: str, digest: str) -> PlannedCase:
+        """The case of this id. Raises UsageError when it is another one here."""
+
     def surroundings(self) -> AbstractContextManager[object]:
         """What must be in force while a trial runs."""
-
-    def attempt(self, **job: Any) -> TrialAttempt:
-        """The attempt that a job names."""
 
 
 class _Wire:
@@ -81,7 +86,8 @@ def _text(message: dict[str, Any]) -> str:
 
 def _run(bench: Bench, job: dict[str, Any], wire: _Wire) -> None:
     with bench.surroundings():
-        attempt = bench.attempt(**job)
+        planned = bench.planned(job["case_id"], job["digest"])
+        attempt = TrialAttempt(bench.agent, planned, job["trial_index"], bench.settings, job["attempt"])
         attempt.environment.recorder.on_change = lambda change: wire.send({"change": change})
         attempt.on_agent = lambda begins: wire.send({"agent": begins})
         loop = asyncio.new_event_loop()

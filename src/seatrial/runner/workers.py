@@ -121,13 +121,15 @@ class Running:
         *,
         concurrency: int,
         grace_s: float | None = GRACE_S,
+        retry: bool = True,
         surroundings: AbstractContextManager[object],
     ) -> None:
-        """`surroundings` lasts as long as the run. `grace_s` None: nobody is watched."""
+        """`surroundings` lasts as long as the run. `grace_s` None: nobody is watched. `retry` False: whoever asks for
+        a trial repeats it."""
         self.done: Future[None] = Future()
         """Resolves when all trials have ended; carries what the work raised."""
         self._source, self._sink, self._begin = source, sink, begin
-        self._grace_s = grace_s
+        self._grace_s, self._retry = grace_s, retry
         self._stopped_at: float | None = None
         self._lock = threading.Lock()
         self._workers = [_Worker() for _ in range(concurrency)]
@@ -136,6 +138,14 @@ class Running:
         self._loop = LoopThread(self._work, list(self._workers))
         self._thread = threading.Thread(target=self._supervise, name="seatrial-watchdog", daemon=True)
         self._thread.start()
+
+    def wait(self) -> None:
+        """Wait for the end and raise what it carries. KeyboardInterrupt stops the trials in flight, then passes on."""
+        try:
+            self.done.result()
+        except KeyboardInterrupt:
+            self.stop()
+            raise
 
     def stop(self) -> None:
         """Cancel the trials in flight and wait until they have cleaned up; an agent that will not stop is left."""
@@ -173,7 +183,7 @@ class Running:
             if worker.replaced:
                 return False
             kept = self._sink.write(record, trace)
-            if not job.again(record, trace):
+            if not (job.again(record, trace) and self._retry):
                 self._source.finished(kept)
                 self._next_job(worker)
             return True

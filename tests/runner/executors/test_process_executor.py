@@ -86,9 +86,10 @@ def without_chance(value: Any) -> Any:
 
 def content(run: Any) -> list[Any]:
     records = sorted(run.trials, key=lambda record: (record.case_id, record.trial_index))
+    traces = [run.trace(record) for record in records]
     return [
-        (without_chance(record.model_dump(mode="json")), without_chance(run.trace(record).model_dump(mode="json")))
-        for record in records
+        *(without_chance(record.model_dump(mode="json")) for record in records),
+        *(without_chance(trace.model_dump(mode="json")) | {"observes": sorted(trace.observes)} for trace in traces),
     ]
 
 
@@ -187,6 +188,11 @@ def test_an_unknown_isolation_is_refused(tmp_path: Path) -> None:
     write_project(tmp_path, FILES)
     with pytest.raises(UsageError, match="isolation is thread or process, not 'fork'"):
         api.run(tmp_path, isolation="fork")
+
+
+def test_debugging_stays_in_this_process(tmp_path: Path) -> None:
+    write_project(tmp_path, FILES)
+    assert plan(Request(project=tmp_path, isolation="process", debug=True)).isolation == "thread"
 
 
 def test_a_project_that_cannot_be_loaded_there_ends_the_run_with_the_reason(tmp_path: Path) -> None:

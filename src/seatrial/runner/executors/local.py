@@ -10,13 +10,14 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 
-from seatrial.core.ports import Agent, PlannedCase, Sink, TrialSource
+from seatrial.core.ports import Agent, Executor, PlannedCase, Sink, TrialSource
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.runner.capture import captured_output
+from seatrial.runner.executors import Site
 from seatrial.runner.trial import TrialAttempt, TrialSettings
 from seatrial.runner.workers import GRACE_S, Attempt, Running
 
-__all__ = ["LocalExecutor"]
+__all__ = ["LocalExecutor", "local_executor"]
 
 
 @dataclass(frozen=True)
@@ -33,12 +34,7 @@ class LocalExecutor:
 
     def run(self, source: TrialSource, sink: Sink) -> None:
         """Run every trial of the source. KeyboardInterrupt stops the trials in flight, then passes on."""
-        running = self.start(source, sink)
-        try:
-            running.done.result()
-        except KeyboardInterrupt:
-            running.stop()
-            raise
+        self.start(source, sink).wait()
 
     def start(self, source: TrialSource, sink: Sink) -> Running:
         """Begin in threads; gives the handle to wait on or stop."""
@@ -54,3 +50,14 @@ class LocalExecutor:
     def attempt(self, planned: PlannedCase, index: int, number: int) -> Attempt:
         """An attempt of a trial, not yet begun."""
         return TrialAttempt(self.agent, planned, index, self.settings, number)
+
+
+def local_executor(site: Site) -> Executor:
+    """Trials on this machine: in this process, or each in its own."""
+    if site.travel is not None and site.isolation == "process":
+        from seatrial.runner.executors.process import ProcessExecutor
+        from seatrial.runner.processes import Launcher
+
+        launcher = Launcher(site.travel.bench, site.travel.setup)
+        return ProcessExecutor(site.agent, site.settings, launcher, site.travel.scratch, site.concurrency)
+    return LocalExecutor(site.agent, site.settings, site.concurrency, site.capture)

@@ -47,12 +47,7 @@ class ProcessExecutor:
 
     def run(self, source: TrialSource, sink: Sink) -> None:
         """Run every trial of the source. KeyboardInterrupt stops the trials in flight, then passes on."""
-        running = self.start(source, sink)
-        try:
-            running.done.result()
-        except KeyboardInterrupt:
-            running.stop()
-            raise
+        self.start(source, sink).wait()
 
     def start(self, source: TrialSource, sink: Sink) -> Running:
         """Begin in threads; gives the handle to wait on or stop."""
