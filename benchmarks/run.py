@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import load_cases
@@ -53,16 +53,20 @@ def difference(ours: tuple[str, ...], other: tuple[str, ...]) -> float:
     return statistics.median(a - b for a, b in pairs[1:])
 
 
+def project(folder: Path, cases: int) -> None:
+    """A project of that many cases which an echoing agent passes."""
+    (folder / "cases").mkdir()
+    lines = [f'{{"id": "c{n}", "input": "x", "expected": {{"answer": "x"}}}}\n' for n in range(cases)]
+    (folder / "cases" / "all.jsonl").write_text("".join(lines))
+    (folder / "seatrial.yaml").write_text("version: 1\nagent: operator:not_\n")
+
+
 def overhead(trials: int) -> float:
     """Seconds for that many instant trials of one case each, graded and kept on disk."""
     import seatrial
 
     with tempfile.TemporaryDirectory() as folder:
-        cases = Path(folder, "cases")
-        cases.mkdir()
-        lines = [f'{{"id": "c{n}", "input": "x", "expected": {{"answer": "x"}}}}\n' for n in range(trials)]
-        (cases / "all.jsonl").write_text("".join(lines))
-        Path(folder, "seatrial.yaml").write_text("version: 1\nagent: operator:not_\n")
+        project(Path(folder), trials)
 
         async def agent(task: str) -> str:
             return task
@@ -76,6 +80,50 @@ def overhead(trials: int) -> float:
         return time.perf_counter() - began
 
 
+def resume_milliseconds(trials: int) -> float:
+    """Milliseconds a kept trial for going on with a run whose last trial is missing, from the plan to the last file."""
+    with tempfile.TemporaryDirectory() as folder:
+        project(Path(folder), trials)
+
+        async def agent(task: str) -> str:
+            return task
+
+        from seatrial.harness.plan import Request, plan
+        from seatrial.harness.runs import execute
+
+        request = Request(project=Path(folder), agent=agent, output=Path(folder, "out"))
+        execute(plan(request))
+        records = Path(folder, "out", "trials.jsonl")
+        records.write_bytes(b"".join(records.read_bytes().splitlines(keepends=True)[:-1]))
+        planned = plan(replace(request, resume=True))
+        began = time.perf_counter()
+        assert len(execute(planned).trials) == trials
+        return (time.perf_counter() - began) / trials * 1000
+
+
+def journal_milliseconds(trials: int) -> float:
+    """Milliseconds a trial for keeping it: masked, linked, as two lines on disk."""
+    from seatrial.core.case import Case
+    from seatrial.core.run import RunInfo
+    from seatrial.core.trace import Message, StopReason, Trace
+    from seatrial.core.trial import TrialRecord, TrialStatus
+    from seatrial.environment.secrets import Redactor
+    from seatrial.store.rundir import RunWriter
+
+    trace = Trace(events=(Message(number=1, role="user", content="x"),), output="x", outputs=("x",))
+    record = TrialRecord(case_id="c", status=TrialStatus.PASSED, stop_reason=StopReason.ANSWERED, output="x")
+    with tempfile.TemporaryDirectory() as folder:
+        masks = Redactor({"API_KEY": "sk-000000000000"})
+        writer = RunWriter.create(Path(folder, "out"), RunInfo(run_id="r"), [Case(id="c")], masks)
+        began = time.perf_counter()
+        for number in range(trials):
+            writer.write(record.model_copy(update={"trial_index": number + 1}), trace)
+        writer.commit()
+        spent = time.perf_counter() - began
+        writer.finish(writer.info)
+        return spent / trials * 1000
+
+
 def figures() -> list[Callable[[], Figure]]:
     bare_click = ("-c", "import click")
     return [
@@ -85,6 +133,8 @@ def figures() -> list[Callable[[], Figure]]:
         ),
         lambda: Figure("import seatrial beyond bare Python", difference(("-c", "import seatrial"), NOTHING), 0.04, "s"),
         lambda: Figure("1,000 instant trials, graded, on disk, summarised", overhead(1_000), 1.5, "s"),
+        lambda: Figure("keeping a trial (journal)", journal_milliseconds(10_000), 0.05, "ms"),
+        lambda: Figure("resume, a kept trial", resume_milliseconds(5_000), 1.0, "ms"),
     ]
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
 
 AGENT = """
@@ -52,3 +55,33 @@ def seatrial(*arguments: str, cwd: Path, **environment: str) -> subprocess.Compl
         check=False,
         timeout=120,
     )
+
+
+def killed_at(size: int, watched: Path, *arguments: str, cwd: Path) -> bool:
+    """Run the command until `watched` has that many bytes (0: until it exists), then SIGKILL; False if it ended before.
+
+    The process is forked from one that has loaded the package, and watches itself: hundreds of times as fast as a
+    process of its own watched from here.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["seatrial.cli.run", "seatrial.report.terminal"])
+    process = context.Process(target=_watched, args=(size, watched, arguments, cwd))
+    process.start()
+    process.join()
+    return process.exitcode == -signal.SIGKILL
+
+
+def _watched(size: int, watched: Path, arguments: tuple[str, ...], cwd: Path) -> None:
+    def watch() -> None:
+        while not watched.exists() or watched.stat().st_size < size:
+            pass
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    os.chdir(cwd)
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(null, descriptor)
+    from seatrial.cli import main
+
+    threading.Thread(target=watch, daemon=True).start()
+    main(arguments)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from seatrial.harness.comparing import compare
     from seatrial.harness.functions import Harness
     from seatrial.harness.gating import gate
+    from seatrial.harness.regrading import regrade
+    from seatrial.harness.rerunning import rerun
     from seatrial.harness.runs import Run, arun, load, run
 
 __version__ = "0.1.0"
@@ -34,6 +36,8 @@ _HOMES = {
     "gate": "seatrial.harness.gating",
     "grader": "seatrial.graders.external",
     "load": "seatrial.harness.runs",
+    "regrade": "seatrial.harness.regrading",
+    "rerun": "seatrial.harness.rerunning",
     "run": "seatrial.harness.runs",
 }
 
@@ -52,6 +56,8 @@ __all__ = [
     "gate",
     "grader",
     "load",
+    "regrade",
+    "rerun",
     "run",
 ]
 

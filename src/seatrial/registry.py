@@ -43,7 +43,9 @@ def _imported(module_name: str, path: str) -> Any:
         if error.name is not None and (module_name + ".").startswith(error.name + "."):
             raise UsageError(f"{path!r}: there is no module named {error.name!r}") from error
         raise UsageError(f"{path!r}: importing it needs {error.name!r}, which is not installed") from error
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a module that people wrote may raise anything while it is imported
         raise UsageError(f"{path!r}: importing it raised {type(error).__name__}: {error}{_where(error)}") from error
 
 

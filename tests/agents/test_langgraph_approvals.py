@@ -104,6 +104,15 @@ def test_an_unanswered_request_ends_the_turn_as_waiting() -> None:
     assert PAID == []
 
 
+@pytest.mark.parametrize(("scripted", "status"), [(True, "ungraded"), (False, "failed")])
+def test_waiting_fails_the_trial_unless_the_case_scripts_that_nobody_answers(scripted: bool, status: str) -> None:
+    rules = [rule("unanswered")] if scripted else []
+    driven = drive(middleware_agent(("pay", {"amount": 9}, "c1")), approvals=rules)
+    assert driven.record.stop_reason is StopReason.WAITING_APPROVAL
+    assert driven.record.status == status
+    assert bool(driven.record.detail) is not scripted
+
+
 def test_several_requests_at_once_are_answered_each_by_its_own_rule() -> None:
     rules = [rule("denied", when={"amount": {"$gt": 500}}), rule("granted")]
     driven = drive(middleware_agent(("pay", {"amount": 9}, "c1"), ("pay", {"amount": 900}, "c2")), approvals=rules)

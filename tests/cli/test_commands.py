@@ -185,3 +185,54 @@ def test_output_without_utf8_and_with_a_closed_pipe_does_not_crash(project: Path
     )
     assert b"Traceback" not in piped.stderr
     assert b"BrokenPipe" not in piped.stderr
+
+
+@pytest.mark.parametrize("way", ["os.write(1, b'raw')", "subprocess.run(['echo', 'child'])", "print('plain')"])
+def test_json_stays_one_document_whatever_the_agent_prints(tmp_path: Path, way: str) -> None:
+    write_project(
+        tmp_path,
+        {
+            "cases/a.yaml": case("a"),
+            "my_agent.py": f"import os, subprocess\ndef answer(task):\n    {way}\n    return task\n",
+        },
+    )
+    done = seatrial("run", "--json", cwd=tmp_path)
+    assert json.loads(done.stdout)["version"] == 1
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("to", ["'/'", "str(environment.workdir)"])
+def test_an_agent_that_changes_the_folder_moves_no_file_of_the_run(tmp_path: Path, to: str) -> None:
+    agent = f"""
+        import os
+
+        def answer(environment):
+            def reply(task):
+                os.chdir({to})
+                return task
+            return reply
+        """
+    write_project(tmp_path, {"cases/a.yaml": case("a"), "my_agent.py": agent})
+    done = seatrial("run", "--output", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "finished"
+    assert (tmp_path / "out" / "results.json").exists()
+
+
+def test_show_of_a_run_folder_needs_no_project(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    seatrial("run", "--output", "out", cwd=project)
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    assert seatrial("show", str(project / "out"), "a", cwd=elsewhere).returncode == 0
+    done = seatrial("compare", str(project / "out"), "missing.json", cwd=elsewhere)
+    assert (done.returncode, "missing.json: there is no such run folder" in done.stderr) == (2, True)
+
+
+def test_failed_from_a_run_where_all_passed_selects_nothing(project: Path) -> None:
+    assert seatrial("run", "a", cwd=project).returncode == 0
+    assert seatrial("run", "--failed-from", "latest", cwd=project).returncode == 5
+
+
+def test_a_module_that_raises_anything_at_import_is_a_users_mistake(project: Path) -> None:
+    (project / "my_agent.py").write_text("class Odd(BaseException): pass\nraise Odd('x')\n")
+    done = seatrial("run", cwd=project)
+    assert (done.returncode, "raised Odd: x" in done.stderr, "Traceback" in done.stderr) == (2, True, False)

@@ -86,7 +86,11 @@ def keys(part: Any) -> Iterator[str]:
 # --- commands -------------------------------------------------------------------------------------------------------
 
 
-PAGES = {"compare": "compare", **dict.fromkeys(("approve", "baseline", "gate", "metrics", "report"), "releasing")}
+PAGES = {
+    "compare": "compare",
+    "isolate": "isolation",
+    **dict.fromkeys(("approve", "baseline", "gate", "metrics", "report"), "releasing"),
+}
 """The page that documents a command's options, where it is not `running`."""
 
 

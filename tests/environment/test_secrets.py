@@ -179,3 +179,20 @@ def test_unmasking_puts_known_values_back_and_leaves_other_marks() -> None:
 def test_a_pattern_that_cannot_be_used_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="redact: '\\(' is not a regular expression"):
         Redactor({}, ["("])
+
+
+@given(leaks(), st.booleans())
+def test_the_quick_look_at_json_text_never_misses_what_masking_would_find(
+    leak: tuple[dict[str, str], str], as_key: bool
+) -> None:
+    known, text = leak
+    redactor = Redactor(known)
+    data = {text: 1} if as_key else {"a": [text, 7]}
+    if redactor.value(data) is not data:
+        assert redactor.may_hold(dumps(data))
+
+
+def test_the_quick_look_sees_numbers_and_leaves_everything_to_patterns() -> None:
+    assert Redactor({"CARD": "4111111111111111"}).may_hold(dumps({"card": 4111111111111111}))
+    assert not Redactor({"CARD": "4111111111111111"}).may_hold(dumps({"card": 5}))
+    assert Redactor({}, [r"\d{8}"]).may_hold("{}")

@@ -279,7 +279,26 @@ def test_watched_globals_must_come_back_as_they_were(make_trial: Any, memory: An
     make_trial(watch=watch).clean_up()
     trial = make_trial(watch=watch)
     memory.CACHE["leaked"] = True
-    with pytest.raises(FixtureError, match="watched globals came back changed: watched_memory:CACHE"):
+    with pytest.raises(
+        FixtureError, match=r"watched globals came back changed: watched_memory:CACHE \(leaked: \+ true"
+    ):
         trial.clean_up()
     with pytest.raises(FixtureError, match="watch: UsageError"):
         make_trial(watch={"globals": ["watched_memory:CASH"]})
+
+
+def test_attributes_of_watched_objects_must_come_back_too(make_trial: Any, memory: Any) -> None:
+    memory.CACHE = types.SimpleNamespace(hits=0)
+    trial = make_trial(watch={"globals": ["watched_memory:CACHE"]})
+    memory.CACHE.hits += 1
+    with pytest.raises(FixtureError, match=r"hits: 0 -> 1"):
+        trial.clean_up()
+
+
+def test_a_leak_names_the_trials_that_may_have_done_it(make_trial: Any, memory: Any) -> None:
+    watch = {"globals": ["watched_memory:CACHE"]}
+    first, second = make_trial(watch=watch), make_trial(watch=watch)
+    memory.CACHE["leaked"] = True
+    for trial in (first, second):
+        with pytest.raises(FixtureError, match="at the same time ran a-case#1"):
+            trial.clean_up()

@@ -23,7 +23,7 @@ def _module(monkeypatch: pytest.MonkeyPatch) -> None:
     import types
 
     module = types.ModuleType(HERE)
-    for function in (polite, score, slow, decorated, broken):
+    for function in (polite, score, slow, asks_a_model, decorated, broken):
         setattr(module, function.__name__, function)
     module.number = 5  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, HERE, module)
@@ -39,6 +39,11 @@ def score(context: Any, n: float = 1) -> float:
 
 async def slow(context: Any) -> bool:
     return True
+
+
+@grader(judge=True)
+async def asks_a_model(context: Any) -> Grade:
+    return Grade(verdict=Verdict.PASS, cost_usd=0.01)
 
 
 @grader(name="close", minimum=0.5, advisory=True, needs_answer=False)
@@ -103,6 +108,12 @@ def test_a_scalar_of_another_library_counts_as_what_it_holds() -> None:
             return True
 
     assert grade_of(Scalar()).verdict == "pass"
+
+
+async def test_a_grader_that_asks_a_model_says_so_and_what_it_cost() -> None:
+    judge, other = graders_of(f"{HERE}:asks_a_model", f"{HERE}:slow")
+    assert (judge.judge, other.judge) == (True, False)
+    assert (await judge.grade(context_of({}, trace_of()))).cost_usd == 0.01
 
 
 async def test_async_graders_are_awaited() -> None:

@@ -1,47 +1,102 @@
-"""A run that is killed at any moment leaves files that read."""
+"""A run that is killed at any moment leaves files that read, and goes on as if nothing had happened."""
 
 from __future__ import annotations
 
 import json
 import os
 import random
-import signal
-import subprocess
-import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 import seatrial as api
-from projects import write_project
+from projects import killed_at, seatrial, write_project
+from seatrial.store.journal import TRIALS
+
+AGENT = """
+import asyncio, os, time
+import seatrial
+
+CALLS = os.open("calls.log", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-def test_bl_098_killed_at_random_moments_never_leaves_a_file_that_does_not_parse(tmp_path: Path) -> None:
-    lines = [json.dumps({"id": f"c{n}", "input": "x" * 2000, "expected": {"answer": "x"}}) for n in range(400)]
-    write_project(tmp_path, {"cases/all.jsonl": "\n".join(lines) + "\n"})
-    chance = random.Random(98)
-    kept = []
-    for attempt in range(20):
-        folder = tmp_path / f"run{attempt}"
-        wanted = chance.randrange(0, 400)
-        process = subprocess.Popen(
-            [sys.executable, "-m", "seatrial", "run", "-q", "--output", str(folder)],
-            cwd=tmp_path,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert process.stderr is not None
-        trials = folder / "trials.jsonl"
-        while process.poll() is None and (not trials.exists() or trials.read_bytes().count(b"\n") < wanted):
-            pass
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
+def called():
+    trial = seatrial.current_trial()
+    os.write(CALLS, f"{trial.case.id}#{trial.trial_index}\\n".encode())
+
+
+async def instant(task):
+    called()
+    return task
+
+
+async def slow(task):
+    called()
+    await asyncio.sleep(0.01)
+    return task
+
+
+def blocking(task):
+    called()
+    time.sleep(0.01)
+    return task
+"""
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")]
+
+
+def written(folder: Path) -> bytes:
+    """The whole lines of `trials.jsonl`."""
+    content = (folder / TRIALS).read_bytes() if (folder / TRIALS).exists() else b""
+    return content[: content.rfind(b"\n") + 1]
+
+
+def finished(folder: Path) -> list[str]:
+    """The trials of these lines, in the order in which they finished."""
+    records = [json.loads(line) for line in written(folder).splitlines()]
+    return [f"{record['case_id']}#{record['trial_index']}" for record in records]
+
+
+def assert_readable(folder: Path) -> None:
+    """Every file that is there reads."""
+    if (folder / "cases.jsonl").exists():
         run = api.load(folder)
         assert [run.trace(record).output for record in run.trials] == [record.output for record in run.trials]
-        kept.append(len(run.trials))
-        if (folder / "results.json").exists():
-            json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    assert any(0 < count < 400 for count in kept)
+    if (folder / "results.json").exists():
+        json.loads((folder / "results.json").read_text(encoding="utf-8"))
+
+
+def behaviour(folder: Path) -> str:
+    results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    del results["times"]
+    return json.dumps(results)
+
+
+@pytest.mark.parametrize(("agent", "trials"), [("instant", 30), ("slow", 5), ("blocking", 5)])
+def test_bl_098_killed_at_ten_random_moments_and_resumed_loses_doubles_and_breaks_nothing(
+    tmp_path: Path, agent: str, trials: int
+) -> None:
+    lines = [json.dumps({"id": f"c{n}", "input": f"{n}", "expected": {"answer": f"{n % 9}"}}) for n in range(60)]
+    write_project(tmp_path, {"my_agent.py": AGENT, "cases/all.jsonl": "\n".join(lines) + "\n"})
+    asked = ["run", "-q", "--agent", f"my_agent:{agent}", "--trials", str(trials), "--seed", "7"]
+    unbroken = seatrial(*asked, "--output", "unbroken", cwd=tmp_path)
+    resume = [*asked, "--output", "out", "--resume"]
+    out, calls = tmp_path / "out", tmp_path / "calls.log"
+    whole = (tmp_path / "unbroken" / TRIALS).stat().st_size
+    chance = random.Random(agent)
+    moments = [(0, out), *sorted((chance.randrange(whole * 3 // 4), out / TRIALS) for _ in range(9))]
+    kills = 0
+    for size, watched in moments:
+        kept, done, called = written(out), finished(out), calls.stat().st_size
+        kills += killed_at(max(size, len(kept) + 1), watched, *resume, cwd=tmp_path)
+        ran = calls.read_bytes()[called:].decode().split()
+        assert set(done).isdisjoint(ran), "a finished trial ran again"
+        assert written(out).startswith(kept), "a finished trial was lost"
+        assert_readable(out)
+    assert kills >= 8
+    last = seatrial(*resume, cwd=tmp_path)
+    assert (last.returncode, last.stderr) == (unbroken.returncode, unbroken.stderr)
+    assert Counter(finished(out)) == Counter(f"c{n}#{k}" for n in range(60) for k in range(1, trials + 1))
+    assert behaviour(out) == behaviour(tmp_path / "unbroken")
+    assert_readable(out)

@@ -322,3 +322,70 @@ def test_of_hidden_cases_only_ids_and_verdicts_are_kept(tmp_path: Path) -> None:
     written = folder_bytes(run.folder)
     assert b"codeword" not in written
     assert b"swordfish" not in written
+
+
+LEAKY = """
+import os
+
+def answer(task):
+    if task == "leak":
+        os.environ["LEFT_BEHIND"] = "a secret value"
+        open("notes.txt", "w").close()
+    return f"you said {task}"
+"""
+
+
+def test_leftovers_are_listed_with_the_trial_that_left_them_and_fail_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LEFT_BEHIND", "x")
+    monkeypatch.delenv("LEFT_BEHIND")
+    files = {"cases/a.yaml": case("a"), "cases/b.yaml": case("b", message="leak", answer="leak"), "my_agent.py": LEAKY}
+    run = api.run(write_project(tmp_path, files), concurrency=1)
+    assert run.exit_code == 0
+    found = [(p["case"], p["trial"], p["message"]) for p in run.summary()["problems"] if p["kind"] == "leftovers"]
+    assert found == [
+        ("b", 1, "the environment variable LEFT_BEHIND was set"),
+        ("b", 1, "notes.txt was made in the project's folder"),
+    ]
+    assert b"a secret value" not in folder_bytes(run.folder)
+    assert api.load(run.folder).trials == run.trials
+
+
+def test_a_call_that_outlives_its_trial_is_a_thread_left_behind(tmp_path: Path) -> None:
+    agent = """
+        import threading
+        STOP = threading.Event()
+
+        def answer(task):
+            STOP.wait()
+    """
+    files = {"cases/a.yaml": case("a", limits="{timeout_s: 0.05}"), "stuck_agent.py": agent}
+    run = api.run(write_project(tmp_path, files), agent="stuck_agent:answer")
+    sys.modules["stuck_agent"].STOP.set()
+    (record,) = run.trials
+    assert [item.what for item in record.leftovers] == ["a daemon thread still runs: abandoned seatrial-N"]
+
+
+def test_with_company_the_trials_that_may_have_left_it_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LEFT_BEHIND", "x")
+    monkeypatch.delenv("LEFT_BEHIND")
+    agent = """
+        import asyncio, os
+        started = []
+
+        async def answer(task):
+            started.append(task)
+            while len(started) < 2:
+                await asyncio.sleep(0)
+            os.environ["LEFT_BEHIND"] = "x"
+            return task
+    """
+    files = {"cases/a.yaml": case("a"), "cases/b.yaml": case("b"), "pair_agent.py": agent}
+    run = api.run(write_project(tmp_path, files), agent="pair_agent:answer", concurrency=2)
+    assert [leftover.during for record in run.trials for leftover in record.leftovers] == [("a#1", "b#1")]
+    (problem,) = (problem for problem in run.summary()["problems"] if problem["kind"] == "leftovers")
+    assert problem["message"].endswith(", during a#1, b#1")

@@ -77,6 +77,7 @@ def test_every_key_of_the_models_is_in_its_schema() -> None:
         "folder",
         "function",
         "content_digest",
+        "surroundings_digest",
     } | {"version"}
     assert set(schema("project")["properties"]) == set(Project.model_fields) - {"root", "secrets"}
     assert set(schema("permissions")["properties"]) == set(Rules.model_fields)

@@ -17,7 +17,8 @@ from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trace import Message, StopReason, ToolCallEvent, Trace
 from seatrial.core.trial import TrialRecord, TrialStatus
 from seatrial.errors import StorageError, UsageError
-from seatrial.store.rundir import FIRST_LINK, RunFolder, RunWriter, line_digest
+from seatrial.store.journal import FIRST_LINK, line_digest
+from seatrial.store.rundir import RunFolder, RunWriter
 
 CASE = Case(id="a/b", input={"message": "hello"}, expected={"required_tools": [], "handoff": {"target": None}})
 
@@ -130,6 +131,9 @@ def test_bl_106_different_ids_never_share_an_output_file(tmp_path: Path) -> None
 
 
 class Shout:
+    def may_hold(self, line: str) -> bool:
+        return "hush" in line
+
     def value(self, value: Any) -> Any:
         return json.loads(json.dumps(value).replace("hush", "[secret:X]"))
 
@@ -145,6 +149,9 @@ def test_everything_passes_the_masks_before_it_is_written(tmp_path: Path) -> Non
 
 class Everything:
     """Masks every text there is: a secret may be spelt like any word of the format."""
+
+    def may_hold(self, line: str) -> bool:
+        return True
 
     def value(self, value: Any) -> Any:
         if isinstance(value, dict):
@@ -182,3 +189,45 @@ def test_any_output_survives_the_disk(tmp_path_factory: pytest.TempPathFactory, 
     assert kept.output == encoded
     assert run.trace(kept).output == encoded
     json.loads((folder / "trials.jsonl").read_text(encoding="utf-8"), parse_constant=pytest.fail)
+
+
+def test_stored_trials_come_one_at_a_time_and_can_be_written_again(tmp_path: Path) -> None:
+    first = write_run(tmp_path / "one", (record(output="done"), TRACE), (record(trial_index=2), Trace()))
+    writer = RunWriter.create(tmp_path / "two", RunInfo(run_id="r2", build_id="b"), [CASE])
+    for stored in first.stored():
+        assert stored.trace() == first.trace(stored.record)
+        writer.write_again(stored.record.model_copy(update={"status": TrialStatus.FAILED}), stored)
+    writer.finish(writer.info)
+    second = RunFolder(tmp_path / "two")
+    assert [(item.run_id, item.build_id, str(item.status)) for item in second.records()] == [("r2", "b", "failed")] * 2
+    assert (tmp_path / "two/traces.jsonl").read_bytes() == (tmp_path / "one/traces.jsonl").read_bytes()
+    links = [json.loads(line)["previous"] for line in (tmp_path / "two/trials.jsonl").read_bytes().splitlines()]
+    assert links == [FIRST_LINK, line_digest((tmp_path / "two/trials.jsonl").read_bytes().splitlines()[0])]
+
+
+def test_masks_that_came_later_hold_for_a_trace_that_is_written_again(tmp_path: Path) -> None:
+    class Masks:
+        def value(self, value: Any) -> Any:
+            return json.loads(json.dumps(value).replace("hello", "[secret:X]"))
+
+        def may_hold(self, line: str) -> bool:
+            return "hello" in line
+
+    (stored,) = write_run(tmp_path / "one", (record(), TRACE)).stored()
+    writer = RunWriter.create(tmp_path / "two", RunInfo(run_id="r2"), [CASE], Masks())
+    writer.write_again(stored.record, stored)
+    writer.finish(writer.info)
+    assert b"hello" not in (tmp_path / "two/traces.jsonl").read_bytes()
+
+
+def test_a_large_text_keeps_its_line_ends(tmp_path: Path) -> None:
+    text = "line\r\n" * 20_000 + "\r"
+    run = write_run(tmp_path, (record(output=text), Trace()))
+    assert run.output(run.records()[0]) == text
+
+
+def test_a_trial_whose_trace_is_not_there_has_not_finished(tmp_path: Path) -> None:
+    run = write_run(tmp_path, (record(), TRACE))
+    (tmp_path / "traces.jsonl").write_bytes(b"")
+    assert list(run.stored()) == []
+    assert run.records() == ()

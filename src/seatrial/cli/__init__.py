@@ -6,8 +6,10 @@ nothing but click.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 import click
 
@@ -25,8 +27,11 @@ COMMANDS = {
     "compare": ("seatrial.cli.results:compare", "Compare two runs, baselines or harness files case by case."),
     "config": ("seatrial.cli.project:config", "Print every setting with its origin."),
     "gate": ("seatrial.cli.release:gate_runs", "Decide a release by the policy: pass, block, review or incomplete."),
+    "isolate": ("seatrial.cli.proving:isolate", "Find cases that depend on order or company, and what they share."),
     "list": ("seatrial.cli.results:list_runs", "List the runs of a project, newest first."),
     "metrics": ("seatrial.cli.release:metrics", "List every metric that a policy can name."),
+    "regrade": ("seatrial.cli.again:regrade", "Grade a stored run again under the present cases; calls no agent."),
+    "rerun": ("seatrial.cli.again:rerun", "Run one stored trial again and show where the two part."),
     "report": ("seatrial.cli.report:report", "Write JUnit, Markdown or annotations of stored runs."),
     "run": ("seatrial.cli.run:run", "Run the agent on the selected cases and grade every trial."),
     "schema": ("seatrial.cli.project:schema", "Print the JSON Schema of a file format."),
@@ -75,26 +80,42 @@ def cli() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; always leaves through SystemExit with the documented exit code."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    """Run the command line; always leaves with the documented exit code."""
+    _leave(_exit_code(list(sys.argv[1:] if arguments is None else arguments)))
+
+
+def _exit_code(given: list[str]) -> int:
     try:
         cli.main(args=given, prog_name="seatrial", standalone_mode=False)
+    except SystemExit as leaving:  # a command that ended with its own code
+        return int(leaving.code or 0)
     except click.exceptions.Exit as leaving:
-        sys.exit(leaving.exit_code)
+        return leaving.exit_code
     except click.ClickException as error:
-        sys.exit(_click_error(error, given))
+        return _click_error(error, given)
     except SeatrialError as error:
-        sys.exit(_error(error, given))
+        return _error(error, given)
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
-        sys.exit(ExitCode.INTERRUPTED)
+        return ExitCode.INTERRUPTED
     except BrokenPipeError:
         _quiet_stdout()
-        sys.exit(ExitCode.PASS)
     except Exception:  # noqa: BLE001  the process top: whatever is left is our own fault
         _internal_error()
-        sys.exit(ExitCode.INTERNAL)
-    sys.exit(ExitCode.PASS)
+        return ExitCode.INTERNAL
+    return ExitCode.PASS
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process, also when threads of an agent that never returns would keep it alive."""
+    import threading
+
+    main_thread = threading.main_thread()
+    if any(thread is not main_thread and not thread.daemon for thread in threading.enumerate()):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _click_error(error: click.ClickException, given: Sequence[str]) -> int:
@@ -133,6 +154,4 @@ def _internal_error() -> None:
 
 def _quiet_stdout() -> None:
     """Keep the interpreter from complaining about the closed pipe when it flushes at exit."""
-    import os
-
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

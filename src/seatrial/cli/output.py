@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,7 +16,7 @@ from seatrial.errors import InputError, SeatrialError
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["json_option", "print_error", "print_json", "project_option", "stderr", "stdout"]
+__all__ = ["json_option", "print_error", "print_json", "project_option", "results_alone_on_stdout", "stderr", "stdout"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -46,6 +48,26 @@ def stderr() -> Console:
     from seatrial.report.terminal import console
 
     return console(sys.stderr)
+
+
+@contextmanager
+def results_alone_on_stdout() -> Iterator[None]:
+    """While this lasts, what is written to file descriptor 1 goes to standard error: an agent's child processes and C
+    libraries write there, past anything that Python can catch."""
+    try:
+        descriptors = sys.__stdout__.fileno(), sys.__stderr__.fileno()  # type: ignore[union-attr]  # None raises here
+    except (AttributeError, OSError, ValueError):  # no real streams, as under a test runner
+        yield
+        return
+    sys.stdout.flush()
+    kept = os.dup(descriptors[0])
+    os.dup2(descriptors[1], descriptors[0])
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, descriptors[0])
+        os.close(kept)
 
 
 def print_json(data: Any) -> None:

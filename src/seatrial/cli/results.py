@@ -8,11 +8,10 @@ from pathlib import Path
 import click
 
 from seatrial.cli.output import json_option, print_json, project_option, stdout
-from seatrial.core.trial import TrialRecord
-from seatrial.errors import UsageError, did_you_mean
 from seatrial.harness.comparing import compare as compare_paths
 from seatrial.harness.comparing import comparison_json
-from seatrial.harness.runs import Run, find_run, load, runs_of
+from seatrial.harness.runs import find_run, load, runs_of
+from seatrial.harness.stored import trial_of
 from seatrial.loading.config import find_root
 
 __all__ = ["compare", "list_runs", "show"]
@@ -25,8 +24,8 @@ __all__ = ["compare", "list_runs", "show"]
 @json_option
 def show(run: str, trial: str, project: Path | None, as_json: bool) -> None:
     """Print one trial of RUN (a folder, an id, or `latest`): its trace, grades and outcome."""
-    found = load(find_run(run, find_root(project)))
-    record = _trial(found, trial)
+    found = load(find_run(run, project))
+    record = trial_of(found, trial)
     case = next(case for case in found.definitions if case.id == record.case_id)
     trace = found.trace(record)
     if as_json:
@@ -34,29 +33,8 @@ def show(run: str, trial: str, project: Path | None, as_json: bool) -> None:
     else:
         from seatrial.report.terminal import print_trace
 
-        print_trace(stdout(), case, record, trace)
-
-
-def _trial(run: Run, text: str) -> TrialRecord:
-    """The trial `CASE#N` means; without a number the first that did not pass, else the first."""
-    case_id, number = _split(text, {record.case_id for record in run.trials})
-    records = [record for record in run.trials if record.case_id == case_id]
-    if not records:
-        hint = did_you_mean(case_id, [case.id for case in run.definitions])
-        raise UsageError(f"{run.folder} has no trial of {case_id!r}" + (f"; {hint}" if hint else ""))
-    if number is None:
-        return next((record for record in records if record.status != "passed"), records[0])
-    numbered = [record for record in records if record.trial_index == number]
-    if not numbered:
-        raise UsageError(f"{case_id} has trials 1 to {max(r.trial_index for r in records)}, no trial {number}")
-    return numbered[-1]
-
-
-def _split(text: str, known: set[str]) -> tuple[str, int | None]:
-    case_id, mark, number = text.rpartition("#")
-    if text in known or not mark or not number.isdecimal():
-        return text, None
-    return case_id, int(number)
+        attempts = [each for each in found.trials if each.key == record.key]
+        print_trace(stdout(), case, record, trace, attempts)
 
 
 @click.command()
@@ -83,7 +61,7 @@ def compare(baseline: Path, candidate: Path, strict: bool, verbose: int, project
 
 
 def _path(given: Path, project: Path | None) -> Path:
-    return given if given.exists() else find_run(str(given), find_root(project))
+    return given if given.exists() else find_run(str(given), project)
 
 
 @click.command(name="list")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -9,15 +11,16 @@ from typing import Any
 
 import click
 
-from seatrial.cli.output import json_option, print_json, project_option, stderr, stdout
+from seatrial.cli.output import json_option, print_json, project_option, results_alone_on_stdout, stderr, stdout
 from seatrial.cli.release import show_decision
-from seatrial.errors import ExitCode, UsageError
+from seatrial.cli.resuming import hint
+from seatrial.core.run import RunStatus
+from seatrial.errors import ExitCode, NothingSelected, SeatrialError, StorageError
 from seatrial.harness.gating import Rulebook, judge, project_or_none, rulebook
-from seatrial.harness.plan import Request, plan, selected
+from seatrial.harness.plan import Plan, Request, plan, selected
 from seatrial.harness.runs import Run, execute, failed_ids, find_run, load
-from seatrial.loading.config import find_root
 
-__all__ = ["run"]
+__all__ = ["run", "show_run"]
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -43,7 +46,19 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--isolation", type=click.Choice(["thread", "process"]), help="Where each trial runs.")
 @click.option("--executor", metavar="NAME", help="local, or dask: trials on a cluster.")
 @click.option("--scheduler", metavar="ADDRESS", help="The cluster's scheduler (tcp://...); without it one on loopback.")
+@click.option(
+    "--max-cost",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="USD",
+    help="Start no trial that may not fit into this much money.",
+)
+@click.option(
+    "--max-time", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Start no trial after S seconds."
+)
+@click.option("--allow-unknown-cost", is_flag=True, help="With --max-cost: go on where a price is unknown.")
+@click.option("--stop-when-decided", is_flag=True, help="End a case once it is decided; only verdicts compare.")
 @click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="The run folder itself (new or empty).")
+@click.option("--resume", is_flag=True, help="Go on with the run in --output: only what is not on record runs.")
 @click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="Override a setting of seatrial.yaml.")
 @click.option("--list", "list_only", is_flag=True, help="List the selected cases and run nothing.")
 @click.option("--policy", type=FILE, metavar="F", help="Decide a release by this policy in the end (see `gate`).")
@@ -68,8 +83,8 @@ def run(
     """Run the agent on the selected cases, each trial in a freshly reset environment, and grade every trial.
 
     Selects by path, suite or case id; without a selection every case runs. Exits 0 when all passed, 1 when a case of
-    a gating suite failed, 4 when one is invalid or ungraded, 5 when nothing was selected. With --policy or --baseline
-    it decides a release as `gate` does, and exits as that does.
+    a gating suite failed, 4 when one is invalid or ungraded or the budget ran out, 5 when nothing was selected. With
+    --policy or --baseline it decides a release as `gate` does, and exits as that does.
     """
     request = Request(**given, set=set_, ids=_ids(failed_from, given["project"]), command=tuple(sys.argv[1:]))
     if list_only:
@@ -79,10 +94,10 @@ def run(
     finished = _run(request, quiet=quiet or as_json)
     verbosity = -1 if quiet else verbose
     if rules is None or finished.exit_code == ExitCode.INTERRUPTED:
-        _show(finished, as_json=as_json, verbosity=verbosity)
+        show_run(finished, as_json=as_json, verbosity=verbosity)
         sys.exit(finished.exit_code)
     if not as_json:
-        _show(finished, as_json=False, verbosity=verbosity)
+        show_run(finished, as_json=False, verbosity=verbosity)
     gated = judge([finished.folder], rules)
     show_decision(gated, as_json=as_json, verbosity=verbosity)
     sys.exit(gated.decision.exit_code)
@@ -98,10 +113,10 @@ def _rules(project: Path | None, policy: Path | None, baseline: Path | None) -> 
 def _ids(failed_from: str | None, project: Path | None) -> frozenset[str] | None:
     if failed_from is None:
         return None
-    run = load(find_run(failed_from, find_root(project)))
+    run = load(find_run(failed_from, project))
     ids = failed_ids(run)
     if not ids:
-        raise UsageError(f"every case passed in {run.folder}; there is nothing to run again")
+        raise NothingSelected(f"every case passed in {run.folder}; there is nothing to run again")
     return ids
 
 
@@ -121,10 +136,33 @@ def _run(request: Request, *, quiet: bool) -> Run:
     planned = plan(request)
     if planned.warnings:
         print_diagnostics(stderr(), planned.warnings)
-    if request.debug:
-        return execute(planned, debugger=_post_mortem())
-    with Progress(stderr(), planned.total, quiet=quiet) as progress:
-        return execute(planned, progress.update)
+    if planned.complete and not quiet:
+        click.echo(f"{_short(planned.folder)}: this run is complete; nothing is run again", err=True)
+    try:
+        if request.debug:
+            return execute(planned, debugger=_post_mortem())
+        with results_alone_on_stdout(), Progress(stderr(), planned.total, quiet=quiet) as progress:
+            return execute(planned, progress.update)
+    except KeyboardInterrupt:  # the second one
+        _end_at_once(planned)
+        raise
+    except StorageError as error:
+        raise StorageError(f"{error}{_how_to_go_on(planned)}") from error
+
+
+def _how_to_go_on(planned: Plan) -> str:
+    """A line of its own when there is something to go on with."""
+    with contextlib.suppress(SeatrialError):
+        return f"\n{hint(load(planned.folder), _short(planned.folder))}"
+    return ""
+
+
+def _end_at_once(planned: Plan) -> None:
+    """Leave without waiting for whatever an agent left running; the folder is closed."""
+    click.echo(f"interrupted{_how_to_go_on(planned)}", err=True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(ExitCode.INTERRUPTED)
 
 
 def _post_mortem() -> Callable[[BaseException], None]:
@@ -138,15 +176,20 @@ def _post_mortem() -> Callable[[BaseException], None]:
     return at
 
 
-def _show(finished: Run, *, as_json: bool, verbosity: int) -> None:
+def show_run(finished: Run, *, as_json: bool, verbosity: int) -> None:
+    """Print a run's summary, or the text of its results."""
     from seatrial.report.terminal import print_summary
 
+    if finished.info.status is RunStatus.INTERRUPTED:
+        click.echo(hint(finished, _short(finished.folder)), err=True)
     if as_json:
         print_json(finished.summary())
-        return
-    print_summary(stdout(), finished.summary(), verbosity=verbosity, run=_short(finished.folder))
-    if verbosity >= 0:
-        click.echo(f"run folder: {_short(finished.folder)}", err=True)
+    else:
+        print_summary(stdout(), finished.summary(), verbosity=verbosity, run=_short(finished.folder))
+        if verbosity >= 0:
+            click.echo(f"run folder: {_short(finished.folder)}", err=True)
+    if finished.resume_command is not None:
+        click.echo(f"the budget ran out; to run the rest: {finished.resume_command}", err=True)
 
 
 def _short(folder: Path) -> str:

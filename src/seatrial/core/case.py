@@ -330,6 +330,8 @@ class Limits(Frozen):
 
     steps: int = Field(default=50, ge=1, strict=True)
     timeout_s: float = Field(default=60, gt=0, allow_inf_nan=False, strict=True)
+    cost_usd: float | None = Field(default=None, gt=0, allow_inf_nan=False, strict=True)
+    """USD that the agent's model calls may cost in one trial; None = no limit."""
 
 
 class Retries(Frozen):
@@ -339,6 +341,8 @@ class Retries(Frozen):
     """In all, the first included."""
     on: tuple[Name, ...] = ()
     """Exception class names, or `timeout`."""
+    backoff_s: float = Field(default=1, ge=0, allow_inf_nan=False, strict=True)
+    """Seconds before the second attempt, doubled before each further one (see `seatrial.runner.retrying`)."""
 
 
 class GraderUse(Frozen):

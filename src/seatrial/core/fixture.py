@@ -120,3 +120,5 @@ class FixtureSpec(Frozen):
     """`path/to/file.py:NAME` of a Python fixture, a generator function that gets the trial's environment."""
     content_digest: str = ""
     """Digest of every file it reads."""
+    surroundings_digest: str = ""
+    """As `content_digest`, without what is looked for afterwards: observers, watches and canaries."""

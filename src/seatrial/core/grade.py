@@ -41,6 +41,8 @@ class Grade(Frozen):
     """Numbers of the events that it rests on."""
     required: bool = True
     """False: advisory, reported but never decisive."""
+    cost_usd: float | None = None
+    """What the model behind a judge cost; None: unknown, or no model was asked (see `TrialRecord.judge_cost_usd`)."""
     tallies: dict[str, Tally] = Field(default_factory=dict)
 
     @model_validator(mode="before")

@@ -21,8 +21,10 @@ from seatrial.core.trace import Observable, StopReason, Trace
 from seatrial.core.trial import TrialKey, TrialRecord
 
 __all__ = [
+    "NOTHING_BEFORE",
     "Agent",
     "Answer",
+    "Earlier",
     "Environment",
     "Execution",
     "Executor",
@@ -156,7 +158,11 @@ class GradingContext:
 
 @runtime_checkable
 class Grader(Protocol):
-    """One question about a trial. Stateless: one object grades many trials at once."""
+    """One question about a trial. Stateless: one object grades many trials at once.
+
+    One that asks a model has an attribute `judge` that is true: then the limit on judges holds, and the `cost_usd` of
+    its grades counts. Its `model`, if it has that attribute, must have a price in a run under a budget.
+    """
 
     @property
     def name(self) -> str:
@@ -192,13 +198,20 @@ class PlannedCase:
     rules: Any = None
     order: int = 0
     """Position in the selection."""
+    fixture_digest: str = ""
+    """Of the fixture alone, with the case's overrides."""
+    input_digest: str = ""
+    """Of what the agent is given: input, turns, user and surroundings, but nothing that is expected or observed."""
 
 
 class TrialSource(Protocol):
     """Which trials run, and when there are enough: fixed numbers, curtailed or adaptive."""
 
     def next(self) -> tuple[PlannedCase, int] | None:
-        """The next trial to start as (case, 1-based trial number), or None when none is to be started now."""
+        """The next trial to start as (case, 1-based trial number), or None when none is to be started now.
+
+        After None an executor asks again when a trial has ended; with none in flight, None means the end.
+        """
 
     def finished(self, record: TrialRecord) -> None:
         """A trial ended; the source may decide differently from now on."""
@@ -211,6 +224,22 @@ class Sink(Protocol):
         """Keep a finished trial; gives the record as it was kept. When this returns, the trial is not lost."""
 
 
+@dataclass(frozen=True)
+class Earlier:
+    """What is on record from before a run was resumed, by case id and trial number."""
+
+    finished: Mapping[tuple[str, int], TrialRecord] = field(default_factory=dict)
+    """The last attempt of every trial that needs no more."""
+    attempts: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    """Attempts made of trials that have more; numbering goes on from there."""
+    broken_off: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    """How many of those the harness broke off: they count against no retry."""
+
+
+NOTHING_BEFORE = Earlier()
+"""Of a run that begins."""
+
+
 class Execution(Protocol):
     """Trials that are running."""
 
@@ -219,7 +248,7 @@ class Execution(Protocol):
         """Resolves when all trials have ended; carries what ended them early."""
 
     def stop(self) -> None:
-        """Cancel the trials in flight and wait until they have cleaned up."""
+        """Cancel the trials in flight and wait until they have cleaned up; nothing is written or retried after it."""
 
 
 class Executor(Protocol):
@@ -228,8 +257,8 @@ class Executor(Protocol):
     def run(self, source: TrialSource, sink: Sink) -> None:
         """Run every trial of the source; returns when all have ended."""
 
-    def start(self, source: TrialSource, sink: Sink) -> Execution:
-        """Begin to, without waiting."""
+    def start(self, source: TrialSource, sink: Sink, before: Earlier = NOTHING_BEFORE) -> Execution:
+        """Begin to, without waiting. `before`: what trials of the source have on record."""
 
 
 def keys(records: Iterable[TrialRecord]) -> set[TrialKey]:

@@ -10,7 +10,7 @@ from seatrial.core.case import Retries
 from seatrial.core.frozen import Frozen
 from seatrial.core.usage import Price
 
-__all__ = ["AgentSpec", "HistorySpec", "JudgeSpec", "Project", "RunOptions", "SuiteSpec"]
+__all__ = ["AgentSpec", "HistorySpec", "JudgeSpec", "Project", "RateLimit", "RatesSpec", "RunOptions", "SuiteSpec"]
 
 
 class AgentSpec(Frozen):
@@ -47,6 +47,19 @@ class JudgeSpec(Frozen):
     base_url: str | None = None
 
 
+class RateLimit(Frozen):
+    """How often one model or tool may be called."""
+
+    requests_per_minute: float = Field(gt=0, allow_inf_nan=False, strict=True)
+
+
+class RatesSpec(Frozen):
+    """Rate limits over all trials of a run, by name of the model or tool."""
+
+    models: dict[str, RateLimit] = Field(default_factory=dict)
+    tools: dict[str, RateLimit] = Field(default_factory=dict)
+
+
 class HistorySpec(Frozen):
     """Where past runs are indexed."""
 
@@ -69,7 +82,10 @@ class Project(Frozen):
     redact: tuple[str, ...] = ()
     hidden_cases: str | None = None
     concurrency: int = Field(default=10, ge=1, strict=True)
+    judge_concurrency: int | None = Field(default=None, ge=1, strict=True)
+    """Judges asked at once; None = as many as trials in flight."""
     isolation: Literal["thread", "process"] = "thread"
+    rates: RatesSpec = RatesSpec()
     retries: Retries = Retries()
     model_proxy: dict[str, Any] = Field(default_factory=dict)
     root: str = Field(default="", exclude=True)

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from seatrial.core.frozen import Frozen
 
-__all__ = ["RunInfo", "RunStatus"]
+__all__ = ["Resumption", "RunInfo", "RunStatus"]
 
 
 class RunStatus(StrEnum):
@@ -19,6 +19,16 @@ class RunStatus(StrEnum):
     FINISHED = "finished"
     INTERRUPTED = "interrupted"
     OUT_OF_BUDGET = "out_of_budget"
+
+
+class Resumption(Frozen):
+    """One time that a run was gone on with."""
+
+    at: str
+    """UTC, ISO 8601 with Z."""
+    command: tuple[str, ...] = ()
+    versions: dict[str, str] = Field(default_factory=dict)
+    git_commit: str | None = None
 
 
 class RunInfo(Frozen):
@@ -36,8 +46,14 @@ class RunInfo(Frozen):
     trials_planned: int = 0
     cases: dict[str, str] = Field(default_factory=dict)
     """Digest of every selected case by id."""
+    inputs: dict[str, str] = Field(default_factory=dict)
+    """Digest of what each case gave the agent (its input and surroundings, not its expectations), by id."""
+    hidden: tuple[str, ...] = ()
+    """Cases of which only verdicts are on record."""
     trials: dict[str, int] = Field(default_factory=dict)
     """Trials planned per case id."""
+    curtailed: bool = False
+    """Whether a case stopped once it was decided (`--stop-when-decided`): then only verdicts compare."""
     gating: dict[str, bool] = Field(default_factory=dict)
     """Per suite whether it decides exit codes."""
     fixtures: dict[str, str] = Field(default_factory=dict)
@@ -52,5 +68,13 @@ class RunInfo(Frozen):
     """Of Python, Seatrial and the agent's framework."""
     git_commit: str | None = None
     command: tuple[str, ...] = ()
+    regraded_from: str = ""
+    """Id of the run whose traces were graded again; empty: the agent was run."""
+    rerun_of: str = ""
+    """Id of the run of which one trial was run again; empty: it is a run of its own."""
     started: str = ""
     ended: str | None = None
+    resumed: tuple[Resumption, ...] = ()
+    """When it was gone on with, in order; id, seed and start are those of the first time."""
+    chain_end: str | None = None
+    """Digest of the last line of `trials.jsonl` when the run ended: what is cut off later shows. None: it has not."""

@@ -12,7 +12,7 @@ from seatrial.core.frozen import Frozen
 from seatrial.core.grade import Grade, GraderFailure, Tally, Verdict
 from seatrial.core.trace import AgentError, StopReason
 
-__all__ = ["InvalidReason", "Tokens", "TrialKey", "TrialRecord", "TrialStatus", "status_of"]
+__all__ = ["InvalidReason", "Leftover", "LeftoverKind", "Tokens", "TrialKey", "TrialRecord", "TrialStatus", "status_of"]
 
 
 class TrialStatus(StrEnum):
@@ -56,6 +56,32 @@ class Tokens(Frozen):
     reasoning: int | None = None
 
 
+class LeftoverKind(StrEnum):
+    """What a trial can leave behind it, beside what belongs to it alone."""
+
+    ENVIRONMENT = "environment"
+    """An environment variable."""
+    CWD = "cwd"
+    """The process's working folder."""
+    THREAD = "thread"
+    FILE = "file"
+    """An entry in the working folder or the project's folder."""
+    FIXTURE = "fixture"
+    """A file that a fixture is made from."""
+    DATABASE = "database"
+    """The template that databases are copied from."""
+
+
+class Leftover(Frozen):
+    """Something shared that was otherwise after a trial than before it. It fails no trial."""
+
+    kind: LeftoverKind
+    what: str
+    """In words, without values."""
+    during: tuple[str, ...] = ()
+    """`CASE#TRIAL` of all trials that may have done it, where several ran; empty: this one did."""
+
+
 class TrialRecord(Frozen):
     """One finished attempt at one case."""
 
@@ -65,10 +91,14 @@ class TrialRecord(Frozen):
     trial_index: int = 1
     attempt: int = 1
     """From 1; with retries the last attempt of a trial counts."""
+    broken_off: bool = False
+    """The harness broke this attempt off and makes it again; it counts against no retry."""
     status: TrialStatus
     invalid_reason: InvalidReason | None = None
+    broken: InvalidReason | None = None
+    """What of the surroundings did not work, also where the trial failed anyway; None: all of it worked."""
     detail: str = ""
-    """One line: why it failed or is invalid. Empty when it passed."""
+    """One line: what ended it before its time or made it invalid. A failed grade's reason stands with the grade."""
     stop_reason: StopReason
     error: AgentError | None = None
     grades: tuple[Grade, ...] = ()
@@ -90,12 +120,23 @@ class TrialRecord(Frozen):
     models: tuple[str, ...] = ()
     tokens: Tokens = Tokens()
     cost_usd: float | None = None
-    """None = unknown, never free."""
+    """Of the agent's model calls. None = unknown, never free."""
+    judge_cost_usd: float | None = 0.0
+    """Of the models behind judges. None = unknown; 0: no judge was asked."""
     latency_ms: float | None = None
-    """The agent's own time: turns only, without reset, grading and waiting."""
+    """The agent's own time: turns only, without reset, grading, waiting for a rate limit and back-off."""
     seed: int | None = None
     case_digest: str = ""
+    """Of the case, its fixture, its graders and the permission rules."""
+    fixture_digest: str = ""
+    """Of its fixture with the case's overrides and every file that it reads; empty: on no record."""
+    build_id: str = ""
+    """Which build; `run.json` says how to run it again."""
+    canaries_planted: bool = False
+    """The Python fixture planted other canaries than its file names; their values are on no record."""
     observes: tuple[str, ...] = ()
+    leftovers: tuple[Leftover, ...] = ()
+    """What the trial left behind it, as far as the harness looks."""
     trace_at: int | None = None
     """Byte offset of this trial's line in `traces.jsonl`."""
     started: str | None = None
@@ -122,16 +163,20 @@ def status_of(
     failures: Sequence[GraderFailure],
     stop_reason: StopReason,
     broken: InvalidReason | None = None,
+    *,
+    foreseen: bool = False,
 ) -> tuple[TrialStatus, InvalidReason | None]:
-    """The status of a trial; `broken` says what of the surroundings did not work.
+    """The status of a trial; `broken` says what of the surroundings did not work, `foreseen` that the case itself
+    scripts how it ended (an approval that stays unanswered).
 
     Failed if a required grade failed or the agent did not end by answering; else invalid if the surroundings broke
     or a required grader broke or abstained; else ungraded if no required grader applied; else passed.
     """
-    if stop_reason is StopReason.HARNESS_ERROR:
+    if stop_reason is StopReason.HARNESS_ERROR or broken is InvalidReason.HARNESS:
         return TrialStatus.INVALID, broken or InvalidReason.HARNESS
     required = [grade for grade in grades if grade.required]
-    if stop_reason is not StopReason.ANSWERED or any(grade.verdict is Verdict.FAIL for grade in required):
+    ended_well = stop_reason is StopReason.ANSWERED or foreseen
+    if not ended_well or any(grade.verdict is Verdict.FAIL for grade in required):
         return TrialStatus.FAILED, None
     if broken is not None:
         return TrialStatus.INVALID, broken

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import Field
 
@@ -10,7 +10,7 @@ from seatrial.core.frozen import Frozen
 from seatrial.core.trace import ModelCallEvent, Usage
 from seatrial.core.trial import Tokens
 
-__all__ = ["Price", "cost_of_call", "cost_of_calls", "sum_tokens"]
+__all__ = ["Price", "cost_of_call", "cost_of_calls", "cost_of_usage", "sum_tokens", "summed"]
 
 _KINDS = ("input", "output", "cached", "cache_write", "reasoning")
 
@@ -46,10 +46,17 @@ class Price(Frozen):
 
 def cost_of_call(call: ModelCallEvent, prices: Mapping[str, Price]) -> float | None:
     """USD of one model call: as reported, else by the price table, else None (unknown)."""
-    if call.cost_usd is not None:
-        return call.cost_usd
-    price = prices.get(call.model or "")
-    return None if price is None or call.usage is None else price.of(call.usage)
+    return cost_of_usage(call.model, call.usage, call.cost_usd, prices)
+
+
+def cost_of_usage(
+    model: str | None, usage: Usage | None, cost_usd: float | None, prices: Mapping[str, Price]
+) -> float | None:
+    """The same from its parts."""
+    if cost_usd is not None:
+        return cost_usd
+    price = prices.get(model or "")
+    return None if price is None or usage is None else price.of(usage)
 
 
 def cost_of_calls(calls: Iterable[ModelCallEvent], prices: Mapping[str, Price]) -> float | None:
@@ -63,13 +70,19 @@ def cost_of_calls(calls: Iterable[ModelCallEvent], prices: Mapping[str, Price]) 
     return total
 
 
+def summed(attempts: Iterable[Tokens]) -> Tokens:
+    """Tokens over several attempts; input and output are None where an attempt did not say."""
+    every = list(attempts)
+    return Tokens(**{kind: _sum([getattr(tokens, kind) for tokens in every], kind) for kind in _KINDS})
+
+
 def sum_tokens(calls: Iterable[ModelCallEvent]) -> Tokens:
     """Tokens over several calls. Input and output are None when a call did not say; the parts count unsaid as none."""
     usages = [call.usage or Usage() for call in calls]
-    sums: dict[str, int | None] = {}
-    for kind in _KINDS:
-        values = [getattr(usage, kind) for usage in usages]
-        known = [value for value in values if value is not None]
-        complete = len(known) == len(values) if kind in ("input", "output") else True
-        sums[kind] = sum(known) if known and complete else None
-    return Tokens(**sums)
+    return Tokens(**{kind: _sum([getattr(usage, kind) for usage in usages], kind) for kind in _KINDS})
+
+
+def _sum(values: Sequence[int | None], kind: str) -> int | None:
+    known = [value for value in values if value is not None]
+    complete = len(known) == len(values) or kind not in ("input", "output")
+    return sum(known) if known and complete else None

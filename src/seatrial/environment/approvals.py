@@ -52,6 +52,13 @@ class Approvals:
             self._answers.append((action, asked, call_id, answer))
         return answer
 
+    @property
+    def wait_is_scripted(self) -> bool:
+        """Whether something stayed unanswered, and each time because a rule says so."""
+        with self._lock:
+            unanswered = [answer for *_, answer in self._answers if answer.decision == "unanswered"]
+        return bool(unanswered) and all(answer.scripted for answer in unanswered)
+
     def _fits(self, rule: ApprovalRule, action: str, asked: Any) -> bool:
         return rule.action == action and (rule.when is None or matches(rule.when, asked, input=self._input))
 

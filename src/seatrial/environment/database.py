@@ -15,13 +15,15 @@ from typing import Any
 from seatrial.environment.failure import FixtureError
 from seatrial.environment.folder import TrialFolder
 
-__all__ = ["Database", "Rows", "build_database", "read_only", "template"]
+__all__ = ["Database", "Rows", "build_database", "is_intact", "read_only", "template"]
 
 _MAGIC = b"SQLite format 3\x00"
 _SIDECARS = ("-wal", "-journal")
 _NO_WAITING = "PRAGMA synchronous = OFF"
 """A trial's database need not survive a power failure."""
 _TEMPLATES = threading.Lock()
+_SEAL = 1_000_000_000 * 10**9
+"""The time of change (ns) that every template carries: whoever writes to one moves it."""
 
 
 class Rows(list[tuple[Any, ...]]):
@@ -129,7 +131,8 @@ class Database(os.PathLike[str]):
 def template(source: Path, root: Path, digest: str = "") -> Path:
     """The template database made from `source`, built below `root` once per content, whoever asks first.
 
-    `digest` names the content; empty = it is computed from the bytes. Raises FixtureError when it cannot be built.
+    One that somebody has written to is built anew, so that every trial starts from what the fixture says. `digest`
+    names the content; empty = it is computed from the bytes. Raises FixtureError when it cannot be built.
     """
     try:
         key = hashlib.sha256(f"{source}\0{digest}".encode() if digest else source.read_bytes()).hexdigest()
@@ -137,9 +140,20 @@ def template(source: Path, root: Path, digest: str = "") -> Path:
         raise FixtureError(f"database {source.name}: {error.strerror or error}") from error
     built = root / f"template-{key}.db"
     with _TEMPLATES:
-        if not built.exists():
-            build_database(source, built)
+        if not is_intact(built):
+            fresh = built.with_suffix(".new")
+            build_database(source, fresh)
+            os.utime(fresh, ns=(_SEAL, _SEAL))
+            fresh.replace(built)
     return built
+
+
+def is_intact(template: Path) -> bool:
+    """Whether a template is there, and as it was built."""
+    try:
+        return template.stat().st_mtime_ns == _SEAL
+    except OSError:
+        return False
 
 
 def build_database(source: Path, target: Path) -> None:

@@ -41,6 +41,7 @@ from seatrial.environment.reports import (
     read_arguments,
     usage_of,
 )
+from seatrial.environment.spending import Spending
 
 __all__ = ["Recorder", "StepLimitReached", "error_text", "is_handoff_tool", "read_arguments"]
 
@@ -89,6 +90,8 @@ class Recorder:
         """What this trial could see beyond the adapter's own set."""
         self.on_change: Callable[[dict[str, Any]], None] | None = None
         """Called with every change of the record as it happens, as JSON data that `apply` takes."""
+        self.spending = Spending()
+        """What its model calls cost, and when it must stop."""
         self._entries: list[_Entry] = []
         self._lock = threading.RLock()
         self._began = time.perf_counter()
@@ -199,7 +202,9 @@ class Recorder:
         return self._begin(Message, role=role, content=to_json(content), agent=agent)
 
     def begin_model_call(self, model: str | None = None, *, agent: str | None = None) -> int:
-        """A model call begins: one step. Raises StepLimitReached when there were as many as allowed."""
+        """A model call begins: one step. Raises StepLimitReached when there were as many as allowed, CostLimitReached
+        when the trial may spend no more."""
+        self.spending.check_price(model)
         self._count_step(model=True)
         return self._begin(ModelCallEvent, model=model, agent=agent)
 
@@ -221,6 +226,7 @@ class Recorder:
             fields["latency_ms"] = self.elapsed_ms() - fields["at_ms"] if latency_ms is None else latency_ms
             fields.update(usage=usage, cost_usd=cost_usd, error=None if error is None else error_text(error))
             self._changed(number)
+        self.spending.add_call(fields["model"], usage, cost_usd)
 
     def begin_tool_call(
         self,
@@ -232,11 +238,15 @@ class Recorder:
         asked: Any = None,
         step: int | None = None,
         stand_in: bool = False,
+        reported: bool = False,
     ) -> int:
         """A tool call begins. `asked` is what the model asked for, when it differs; `step` the model call's number.
 
-        Raises StepLimitReached when no model call was seen and there were as many tool calls as allowed.
+        Raises StepLimitReached when no model call was seen and there were as many tool calls as allowed, and
+        CostLimitReached when the trial may spend no more, unless the call is `reported` after it happened.
         """
+        if not reported:
+            self.spending.check()
         self._count_step(model=False)
         read, malformed = read_arguments(arguments)
         fields: dict[str, Any] = {"name": str(name), "call_id": call_id, "agent": agent, "arguments": read}
@@ -384,8 +394,13 @@ class Recorder:
         """Record a ToolCall, HandoffEvent or ModelCall that already happened.
 
         Raises TypeError for anything else, and TypeError or ValueError naming a field that cannot be kept; then
-        nothing is recorded.
+        nothing is recorded. CostLimitReached, once it is recorded, when the trial may spend no more.
         """
+        number = self._report(item)
+        self.spending.check()
+        return number
+
+    def _report(self, item: Any) -> int:
         if isinstance(item, ToolCall):
             return self._report_tool_call(item)
         if isinstance(item, HandoffEvent):
@@ -406,7 +421,7 @@ class Recorder:
         placed = [(item, _take(known, identity_of(item))) for item in events]
         late = [item for item in rest if not _take(known, identity_of(item))]
         for item in (*(item for item, recorded in placed if not recorded), *late):
-            self.report(item)
+            self._report(item)
         if _out_of_place(placed, late) and {ToolCallEvent, Handoff} <= {kind for kind, _ in self._this_turn()}:
             self.ordered = False
             self._tell({"ordered": False})
@@ -420,7 +435,7 @@ class Recorder:
         state = check_tool_call(call)
         self.observe(Observable.TOOL_CALLS)
         agent = call.agent or self._active_agent
-        number = self.begin_tool_call(call.name, call.arguments, call_id=call.call_id, agent=agent)
+        number = self.begin_tool_call(call.name, call.arguments, call_id=call.call_id, agent=agent, reported=True)
         self.end_tool_call(number, result=call.result, error=call.error, state=state)
         self.amend(number, duration_ms=None)
         return number
@@ -435,7 +450,8 @@ class Recorder:
     def _report_model_call(self, call: ModelCall) -> int:
         usage = usage_of(call)
         self.observe(Observable.MODEL_CALLS, Observable.USAGE)
-        number = self.begin_model_call(call.model, agent=call.agent or self._active_agent)
+        self._count_step(model=True)
+        number = self._begin(ModelCallEvent, model=call.model, agent=call.agent or self._active_agent)
         self.end_model_call(number, usage=usage, cost_usd=call.cost_usd, error=call.error)
         self.amend(number, latency_ms=call.latency_ms)
         return number

@@ -12,6 +12,7 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Any, NamedTuple
 from urllib.parse import quote, quote_plus
 
@@ -57,6 +58,15 @@ class _Search:
         for pattern, name in self._patterns:
             found += [_Span(*match.span(), name) for match in pattern.finditer(text)]
         return found
+
+    @cached_property
+    def _in_json(self) -> tuple[str, ...]:
+        both = (True, False)
+        return tuple({json.dumps(form, ensure_ascii=ascii_only)[1:-1] for form in self._forms for ascii_only in both})
+
+    def anywhere(self, line: str) -> bool:
+        """Whether a secret may stand in this JSON text; never wrong when it says no."""
+        return any(form in line for form in self._in_json) or any(each.search(line) for each, _ in self._patterns)
 
     def number(self, value: float) -> str | None:
         """Name of the secret that the digits of a whole number are."""
@@ -133,6 +143,10 @@ class Redactor:
             parts[::2] = [pattern.sub(lambda found: _PATTERN_MARK if found[0] else "", part) for part in parts[::2]]
             text = "".join(parts)
         return text
+
+    def may_hold(self, line: str) -> bool:
+        """Whether data with this JSON text may hold something to mask: a quick look that spares a walk through it."""
+        return bool(self._patterns) or self._search.anywhere(line)
 
     def value(self, value: Any) -> Any:
         """JSON data, masked in texts, keys and whole numbers; the same object when there is nothing to mask."""

@@ -23,6 +23,7 @@ from seatrial.environment.calls import Body, RecordedCall, run_blocking, run_wai
 from seatrial.environment.failure import FixtureError
 from seatrial.environment.faults import Faults, FaultyCall, exception_of
 from seatrial.environment.observed import ObservedCall, observed_call
+from seatrial.environment.pace import Pace
 from seatrial.environment.recorder import Recorder
 from seatrial.errors import did_you_mean
 
@@ -126,13 +127,20 @@ class Toolbox:
     """Every tool of one trial: calls it, with stand-in and faults applied, and records the call."""
 
     def __init__(
-        self, recorder: Recorder, *, use_stand_ins: bool, agent: Callable[[], str | None], case_input: Any = None
+        self,
+        recorder: Recorder,
+        *,
+        use_stand_ins: bool,
+        agent: Callable[[], str | None],
+        case_input: Any = None,
+        pace: Pace | None = None,
     ) -> None:
         self.faults = Faults((), 0)
         self.approvals = Approvals(())
         self._recorder = recorder
         self._agent = agent
         self._input = case_input
+        self._pace = pace or Pace()
         self._use_stand_ins = use_stand_ins
         self._stand_ins: dict[str, Function] = {}
         self._own: dict[str, Tool] = {}
@@ -191,7 +199,24 @@ class Toolbox:
 
     def _started(self, tool: Tool, body: Body, number: int | None) -> Any:
         waits = tool.asynchronous or (tool.own is not None and is_async(tool.own))
+        if self._pace.limited("tool", tool.name):
+            return (self._started_later if waits else self._started_paced)(tool.name, body, number)
         return (run_waiting if waits else run_blocking)(body, self._faulty(tool.name, number))
+
+    def _started_paced(self, name: str, body: Body, number: int | None) -> Any:
+        self._pace.wait("tool", name)
+        self._begins_now(number)
+        return run_blocking(body, self._faulty(name, number))
+
+    async def _started_later(self, name: str, body: Body, number: int | None) -> Any:
+        await self._pace.ready("tool", name)
+        self._begins_now(number)
+        return await run_waiting(body, self._faulty(name, number))
+
+    def _begins_now(self, number: int | None) -> None:
+        """A call that an adapter has on record begins when its turn has come: what it waited is not its duration."""
+        if number is not None:
+            self._recorder.amend(number, at_ms=self._recorder.elapsed_ms())
 
     def _find(self, name: str, own: Function | None = None, agent: str | None = None) -> Tool:
         known = self._own.get(name, Tool(name))
@@ -207,6 +232,7 @@ class Toolbox:
         observed = observed_call(tool.name)
         if observed is not None:
             return self._within(observed, tool, args, kwargs)
+        self._pace.wait("tool", tool.name)
         with self._begin(tool, args, kwargs) as call:
             body = tool.body(call.arguments, args, kwargs)
             return call.gives(run_blocking(body, self._faulty(tool.name, call.number)))
@@ -216,6 +242,7 @@ class Toolbox:
         if observed is not None:
             result = self._within(observed, tool, args, kwargs)
             return await result if inspect.isawaitable(result) else result
+        await self._pace.ready("tool", tool.name)
         with self._begin(tool, args, kwargs) as call:
             body = tool.body(call.arguments, args, kwargs)
             return call.gives(await run_waiting(body, self._faulty(tool.name, call.number)))

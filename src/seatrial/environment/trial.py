@@ -25,14 +25,16 @@ from seatrial.core.fixture import ApprovalRule, FaultSpec, FixtureSpec
 from seatrial.core.trace import Observable
 from seatrial.environment.approvals import ApprovalAnswer, Approvals
 from seatrial.environment.calls import open_call
-from seatrial.environment.database import Database, read_only, template
+from seatrial.environment.database import Database, is_intact, read_only, template
 from seatrial.environment.failure import FixtureError, TrialOver, fixture_part
 from seatrial.environment.faults import Faults
 from seatrial.environment.folder import TrialFolder, copy_into
 from seatrial.environment.observed import observed_call
 from seatrial.environment.outcome import Evidence, observe
+from seatrial.environment.pace import Pace
 from seatrial.environment.python_fixture import PythonFixture, fixture_function
 from seatrial.environment.recorder import Recorder
+from seatrial.environment.sources import Sources
 from seatrial.environment.tools import Toolbox, Tools
 from seatrial.environment.watch import Watcher
 
@@ -78,6 +80,7 @@ class TrialEnvironment:
         config: Mapping[str, Any] | None = None,
         tools_mode: Literal["stand_in", "real"] = "stand_in",
         scratch: Callable[[], Path] | None = None,
+        sources: Sources | None = None,
     ) -> None:
         self.trial_index = trial_index
         """1-based."""
@@ -86,6 +89,8 @@ class TrialEnvironment:
         self.config: Mapping[str, Any] = {} if config is None else config
         """The agent's settings from seatrial.yaml, as its factory gets them."""
         self.recorder = Recorder(step_limit=case.limits.steps)
+        self.pace = Pace()
+        """Holds calls back where the project limits their rate."""
         self.faults: list[Any] = list(spec.faults)
         """FaultSpec or mappings; what a Python fixture leaves here is in force."""
         self.approvals: list[Any] = list(spec.approvals)
@@ -95,13 +100,19 @@ class TrialEnvironment:
         self._case = case
         self._spec = spec
         self._scratch = scratch
+        self._sources = sources
+        self._template_used: Path | None = None
         self._parts: dict[str, Any] = {}
         self._lock = threading.RLock()
         self._folder = TrialFolder(scratch)
         self._fixture: PythonFixture | None = None
         self._watcher: Watcher | None = None
         self._toolbox = Toolbox(
-            self.recorder, use_stand_ins=tools_mode == "stand_in", agent=self._acting_agent, case_input=case.input
+            self.recorder,
+            use_stand_ins=tools_mode == "stand_in",
+            agent=self._acting_agent,
+            case_input=case.input,
+            pace=self.pace,
         )
         for name, rules in spec.tools.items():
             self._toolbox.set_stand_in(name, rules)
@@ -222,6 +233,13 @@ class TrialEnvironment:
             event = replace(event, agent=self._acting_agent())
         self.recorder.report(event)
 
+    def wait_for_model(self, name: str) -> None:
+        """Wait until this model may be called again, where seatrial.yaml limits its rate: for an agent that calls its
+        model by itself, before each call. It blocks; an async agent awaits `asyncio.to_thread(trial.wait_for_model,
+        name)`. The waiting counts neither as latency nor against the time limit.
+        """
+        self.pace.wait("model", name)
+
     def approve(
         self, action: str, arguments: Any = None, *, call_id: str | None = None, agent: str | None = None
     ) -> ApprovalAnswer:
@@ -254,6 +272,11 @@ class TrialEnvironment:
         """
         return self._toolbox.approvals.stopped(name, arguments, call_id)
 
+    @property
+    def waits_as_scripted(self) -> bool:
+        """Whether whatever the agent waits for stays unanswered because the case scripts it so."""
+        return self._toolbox.approvals.wait_is_scripted
+
     def hand_out(self) -> None:
         """The agent gets this environment: from now on tool calls, hand-offs and approvals are observed."""
         self.recorder.observe(Observable.TOOL_CALLS, Observable.HANDOFFS, Observable.APPROVALS)
@@ -281,8 +304,9 @@ class TrialEnvironment:
     def set_up(self) -> None:
         """Make everything that the fixture declares. Raises FixtureError: the trial is then invalid."""
         spec = self._spec
+        self._check_sources()
         if spec.watch.globals:
-            self._watcher = Watcher(spec.watch.globals)
+            self._watcher = Watcher(spec.watch.globals, f"{self._case.id}#{self.trial_index}")
         if spec.database is not None:
             with fixture_part("database"):
                 _ = self.database.path
@@ -293,6 +317,12 @@ class TrialEnvironment:
             self._run_python_fixture(spec.function)
         if self._toolbox.names:
             self.recorder.observe(Observable.TOOL_CALLS)
+
+    def _check_sources(self) -> None:
+        """A reset from files that are no longer those on record would be another test under the same digest."""
+        changed = [] if self._sources is None else self._sources.changed()
+        if changed:
+            raise FixtureError(f"its files have changed since the run began: {', '.join(changed)}")
 
     def _run_python_fixture(self, location: str) -> None:
         self._fixture = PythonFixture(fixture_function(location, self._spec.folder))
@@ -334,6 +364,14 @@ class TrialEnvironment:
         if problems:
             raise FixtureError("; ".join(problems))
 
+    def sources_changed(self) -> list[tuple[str, str]]:
+        """What this trial's reset came from and that is no longer as it was: (`fixture` or `database`, what)."""
+        found = [] if self._sources is None else self._sources.changed()
+        changed = [("fixture", f"{name} of the fixture {self.fixture_name} was changed") for name in found]
+        if self._template_used is not None and not is_intact(self._template_used):
+            changed.append(("database", f"the template database of the fixture {self.fixture_name} was changed"))
+        return changed
+
     def _end_fixture(self) -> None:
         if self._fixture is not None:
             self._fixture.clean_up()
@@ -366,7 +404,8 @@ class TrialEnvironment:
 
         def built() -> Path:
             root = self._folder.path if self._scratch is None else self._scratch()
-            return template(source, root, self._spec.content_digest)
+            self._template_used = template(source, root, self._spec.content_digest)
+            return self._template_used
 
         return built
 

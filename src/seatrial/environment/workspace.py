@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from seatrial.core.case import Case
 from seatrial.core.fixture import FixtureSpec
+from seatrial.environment.sources import Sources
 from seatrial.environment.trial import NO_FIXTURE, TrialEnvironment
 
 __all__ = ["FileFixture"]
@@ -28,6 +29,8 @@ class FileFixture:
     scratch: Callable[[], Path] | None = field(kw_only=True, default=None)
     """Gives the run's temporary folder, making it on first use; trials' folders and template databases live there.
     None: each trial's folder is made where the system keeps temporary files."""
+    sources: Sources | None = field(kw_only=True, default=None)
+    """The files behind it, which must stay as they were; None: nobody looks."""
 
     def environment(self, trial_index: int, seed: int) -> TrialEnvironment:
         """A trial's own surroundings, not yet set up."""
@@ -39,4 +42,5 @@ class FileFixture:
             config=self.config,
             tools_mode=self.tools_mode,
             scratch=self.scratch,
+            sources=self.sources,
         )

@@ -92,6 +92,14 @@ class BuiltIn:
         """Whether it grades the final output. A turn's own answer is looked for in the trace instead."""
         return self.key in _ANSWERS and self.turn is None
 
+    @property
+    def wanted(self) -> Any:
+        """The expectation that it compares with, as JSON data; None where that is a threshold of the case."""
+        found: Any = self.expected.model_dump(mode="json", exclude_unset=True)
+        for key in self.key.split("."):
+            found = found.get(key) if isinstance(found, dict) else None
+        return found
+
     def grade(self, context: GradingContext) -> Grade | None:
         """The grade, None where it does not apply, such as in a turn that was never reached."""
         seen = replace(context, expected=self.expected)

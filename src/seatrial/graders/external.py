@@ -46,16 +46,24 @@ class GraderOptions:
     """True: reported, never decisive."""
     needs_answer: bool = True
     """False: it grades calls or the outcome, and runs also when the agent gave no answer."""
+    judge: bool = False
+    """True: it asks a model, so the project's limit on judges holds, and its Grade says what that cost."""
 
 
 @overload
 def grader(function: Function, /) -> Function: ...
 @overload
 def grader(
-    *, name: str | None = None, minimum: float | None = None, advisory: bool = False, needs_answer: bool = True
+    *,
+    name: str | None = None,
+    minimum: float | None = None,
+    advisory: bool = False,
+    needs_answer: bool = True,
+    judge: bool = False,
 ) -> Callable[[Function], Function]: ...
 def grader(function: Function | None = None, /, **options: Any) -> Any:
-    """Say how a grader counts, where it is written. Options: name, minimum, advisory, needs_answer.
+    """Say how a grader counts, where it is written. Options: name, minimum, advisory, needs_answer,
+    judge.
 
     Gives the function back unchanged, so it can be called and tested like any other.
     """
@@ -77,6 +85,7 @@ class OwnGrader:
     needs_answer: bool = True
     minimum: float | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    judge: bool = False
 
     @property
     def blocking(self) -> bool:
@@ -145,6 +154,7 @@ def own_grader(use: GraderUse, *, name: str) -> OwnGrader:
         needs_answer=said.needs_answer,
         minimum=said.minimum if use.minimum is None else use.minimum,
         options=use.options,
+        judge=said.judge,
     )
 
 

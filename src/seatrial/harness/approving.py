@@ -8,14 +8,14 @@ from datetime import date
 from pathlib import Path
 
 from seatrial.core.decision import Decision, DecisionVerdict
-from seatrial.core.project import AgentSpec, Project
-from seatrial.core.run import RunInfo, RunStatus
+from seatrial.core.project import Project
+from seatrial.core.run import RunStatus
 from seatrial.core.trial import TrialRecord
-from seatrial.environment.secrets import Redactor
 from seatrial.errors import UsageError
 from seatrial.harness.gating import Candidate, Rulebook, judge, now
 from seatrial.harness.plan import Plan, Request, plan
 from seatrial.harness.runs import Run, execute
+from seatrial.harness.stored import agent_of
 from seatrial.store.atomic import write_text
 from seatrial.store.rundir import RunFolder
 from seatrial.verdict.baseline import Baseline, baseline_of, baseline_text
@@ -49,7 +49,7 @@ def fresh_plan(project: Project, folder: Path, trials: int) -> Plan:
     Raises UsageError when the build cannot be run again, or a case was edited since.
     """
     info = RunFolder(folder).info
-    spec = _spec(project, info)
+    spec = agent_of(info, project, otherwise="approve with --no-fresh")
     again = frozenset(info.cases)
     request = Request(project=Path(project.root), ids=again, agent=spec, build_id=info.build_id, trials=trials)
     planned = plan(request)
@@ -59,17 +59,6 @@ def fresh_plan(project: Project, folder: Path, trials: int) -> Plan:
         what = f"case {edited[0]} was edited" if edited else f"case {gone[0]} was removed"
         raise UsageError(f"{what} since {folder} was run; run the build again and approve that run")
     return planned
-
-
-def _spec(project: Project, info: RunInfo) -> AgentSpec:
-    stored = Redactor(project.secrets, project.redact).unmask(info.agent)
-    spec = AgentSpec.model_validate(stored)
-    if ":" not in (spec.target or "") and spec.command is None:
-        raise UsageError(
-            f"the agent of this run was given as an object ({spec.target}), so it cannot be run again; "
-            "name it as module:object, or approve with --no-fresh"
-        )
-    return spec
 
 
 def approve(
@@ -85,11 +74,17 @@ def approve(
 ) -> Approval:
     """Approve a run's build as the baseline in `output`; nothing is written when it is refused.
 
-    `fresh` is the plan of fresh trials, None to take the run's own. Raises UsageError for a run that did not finish.
+    `fresh` is the plan of fresh trials, None to take the run's own. Raises UsageError for a run that did not finish
+    or was curtailed.
     """
     info = RunFolder(folder).info
     if info.status is not RunStatus.FINISHED:
         raise UsageError(f"{folder}: the run is {info.status}; only a finished run can be approved")
+    if info.curtailed:
+        raise UsageError(
+            f"{folder}: the run stopped cases once they were decided (--stop-when-decided), so which trials it has "
+            "depends on their outcomes; approve a run without it"
+        )
     measured = folder if fresh is None else _finished(execute(fresh, on_trial)).folder
     gated = judge([measured], rules, for_approval=True)
     if gated.decision.verdict in (DecisionVerdict.BLOCK, DecisionVerdict.INCOMPLETE):

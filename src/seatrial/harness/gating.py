@@ -66,6 +66,10 @@ class Candidate:
                 raise UsageError(f"{folder}: case {edited[0]} was edited between these runs; run the older one again")
         if len({info.run_id for info in self.infos}) < len(self.infos):
             raise UsageError("the same run is named twice")
+        curtailed = [folder for folder, info in zip(self.folders, self.infos, strict=True) if info.curtailed]
+        if curtailed and len(self.folders) > 1:
+            what = "stopped cases once they were decided (--stop-when-decided)"
+            raise UsageError(f"{curtailed[0]}: {what}; such a run is pooled with no other")
 
     @cached_property
     def cases(self) -> tuple[Case, ...]:

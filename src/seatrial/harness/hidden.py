@@ -19,7 +19,7 @@ def veiled_record(record: TrialRecord) -> TrialRecord:
     grades = tuple(grade.model_copy(update={"reason": "", "evidence": (), "tallies": {}}) for grade in record.grades)
     failures = tuple(failure.model_copy(update={"message": ""}) for failure in record.grader_failures)
     gone: dict[str, object] = dict.fromkeys(("error", "output", "outcome"))
-    gone |= {"detail": "", "tools": {}, "handoffs": (), "tallies": {}}
+    gone |= {"detail": "", "tools": {}, "handoffs": (), "tallies": {}, "leftovers": ()}
     return record.model_copy(update={**gone, "grades": grades, "grader_failures": failures})
 
 

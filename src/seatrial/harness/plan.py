@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -27,18 +27,34 @@ from seatrial.core.permissions import Rules
 from seatrial.core.ports import Agent, PlannedCase
 from seatrial.core.project import AgentSpec, Project
 from seatrial.core.run import RunInfo
+from seatrial.core.trial import TrialKey
 from seatrial.environment.secrets import Redactor
+from seatrial.environment.sources import Sources
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.environment.workspace import FileFixture
 from seatrial.errors import Diagnostic, InputError, UsageError, did_you_mean
 from seatrial.graders import graders_for
+from seatrial.harness.budgeting import budget_of, refuse_unknown_prices
+from seatrial.harness.resuming import as_it_was, continued, is_complete, stored_run
 from seatrial.loading.cases import load_cases
 from seatrial.loading.config import agent_spec, load_project, options_from_environment
 from seatrial.loading.fixtures import FixtureFiles, fixture_for
 from seatrial.loading.policies import load_rules
 from seatrial.loading.selection import Selection, select
+from seatrial.runner.budget import NO_LIMIT, Budget
 
-__all__ = ["Plan", "Request", "Selected", "importable", "plan", "selected"]
+__all__ = [
+    "Plan",
+    "Request",
+    "Selected",
+    "forget_projects",
+    "given",
+    "importable",
+    "plan",
+    "planned_cases",
+    "run_id",
+    "selected",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +86,16 @@ class Request:
     """Name of what runs the trials; None = on this machine."""
     scheduler: str | None = None
     """For an executor on other machines: where its scheduler listens."""
+    max_cost: float | None = None
+    """USD that the run may cost."""
+    max_time: float | None = None
+    """Seconds after which no trial starts."""
+    allow_unknown_cost: bool = False
+    stop_when_decided: bool = False
     output: Path | None = None
     """The run folder itself."""
+    resume: bool = False
+    """Go on with the run in `output`, where there is one."""
     set: tuple[str, ...] = ()
     """`key=value` settings over seatrial.yaml."""
     debug: bool = False
@@ -107,11 +131,18 @@ class Plan:
     isolation: str = "thread"
     hidden: frozenset[str] = frozenset()
     warnings: tuple[Diagnostic, ...] = ()
+    only: frozenset[TrialKey] | None = None
+    """The only trials to run of those planned; None = all."""
+    budget: Budget = NO_LIMIT
+    resumes: bool = False
+    """Whether the run was begun before; `info` is then that run's."""
+    complete: bool = False
+    """Whether that run has finished all that is asked for, so that nothing is to be run or written."""
 
     @property
     def total(self) -> int:
-        """Trials planned."""
-        return sum(planned.trials for planned in self.cases)
+        """Trials to run."""
+        return sum(planned.trials for planned in self.cases) if self.only is None else len(self.only)
 
 
 @dataclass
@@ -157,7 +188,7 @@ def _lies_in(module: Any, folder: str) -> bool:
     return isinstance(file, str) and Path(file).is_relative_to(folder)
 
 
-def _forget_projects() -> None:
+def forget_projects() -> None:
     """Let the next run import its project afresh: another project may have modules of the same names, and in a
     notebook the agent may have been edited meanwhile. What the caller imported itself stays."""
     for name in _imported:
@@ -189,36 +220,65 @@ def selected(request: Request) -> Selected:
     return Selected(project, cases, loaded.hidden, loaded.warnings)
 
 
-def plan(request: Request) -> Plan:
-    """Resolve a request. Every mistake that can be known before the first agent call is raised here."""
+def plan(request: Request, found: Selected | None = None) -> Plan:
+    """Resolve a request. Every mistake that can be known before the first agent call is raised here.
+
+    `found` is what was selected, where the caller has done that already.
+    """
     request = _with_environment(request)
-    found = selected(request)
-    project, cases, warnings = found.project, found.cases, found.warnings
-    _forget_projects()
+    budget = budget_of(request.max_cost, request.max_time, allow_unknown_cost=request.allow_unknown_cost)
+    stored = stored_run(request.output) if request.resume else None
+    request = request if stored is None else _as_it_was(request, stored)
+    found = found or selected(request)
+    project, warnings = found.project, found.warnings
+    forget_projects()
     with importable(project.root):
-        _refuse_what_is_not_built(cases)
         spec, agent = _agent(project, request)
         scratch = Scratch()
-        rules = load_rules(project)
-        planner = _Planner(project, request, spec, rules, scratch)
-        planned = tuple(planner.planned(case, order) for order, case in enumerate(cases))
-    if rules is not None:
+        planned = planned_cases(found, request, spec, scratch)
+    refuse_unknown_prices(budget, project, planned)
+    if any(item.rules is not None for item in planned):
         warnings = (*warnings, _RULES_NOT_GRADED)
-    info = _info(project, request, spec, agent, planned)
+    redactor = Redactor(project.secrets, project.redact)
+    info = _info(found, request, spec, agent, planned)
+    folder = (request.output or Path(project.root) / "runs" / info.run_id).absolute()
+    complete = stored is not None and is_complete(folder, stored, info)
+    if stored is not None:
+        info = continued(stored, info, redactor.value)
     return Plan(
         project=project,
         agent=agent,
         cases=planned,
         info=info,
-        folder=request.output or Path(project.root) / "runs" / info.run_id,
+        folder=folder,
         concurrency=1 if request.debug else request.concurrency or project.concurrency,
-        redactor=Redactor(project.secrets, project.redact),
+        redactor=redactor,
         scratch=scratch,
         request=request,
         isolation=_isolation(project, request),
         hidden=found.hidden,
         warnings=warnings,
+        budget=budget,
+        resumes=stored is not None,
+        complete=complete,
     )
+
+
+def _as_it_was(request: Request, stored: RunInfo) -> Request:
+    """The request with what it leaves open filled in from the run that it goes on with."""
+    filled = {name: value for name, value in as_it_was(stored).items() if getattr(request, name) is None}
+    if request.selection == Selection():
+        filled["ids"] = frozenset(stored.cases)
+    return replace(request, **filled)
+
+
+def planned_cases(
+    found: Selected, request: Request, spec: AgentSpec, scratch: Callable[[], Path]
+) -> tuple[PlannedCase, ...]:
+    """The selected cases with fixtures and graders, in their order; called while the project is importable."""
+    _refuse_what_is_not_built(found.cases)
+    planner = _Planner(found.project, request, spec, load_rules(found.project), scratch)
+    return tuple(planner.planned(case, order) for order, case in enumerate(found.cases))
 
 
 _RULES_NOT_GRADED = Diagnostic(
@@ -301,8 +361,9 @@ class _Planner:
     request: Request
     spec: AgentSpec
     rules: Rules | None
-    scratch: Scratch
+    scratch: Callable[[], Path]
     _read: dict[str, FixtureFiles] = field(default_factory=dict)
+    _sources: dict[str, Sources] = field(default_factory=dict)
 
     def planned(self, case: Case, order: int) -> PlannedCase:
         case, trials = self._limited(case), self._trials(case)
@@ -311,15 +372,30 @@ class _Planner:
         return PlannedCase(
             case=case,
             digest=digest([case.digest, _fixture_digest(fixture), rules]),
+            fixture_digest=_fixture_digest(fixture),
+            input_digest=digest([*given(case).values(), fixture.surroundings_digest]),
             graders=graders_for(case, canaries=bool(fixture.secrets), rules=self.rules),
             trials=trials,
             fixture=FileFixture(
-                fixture, case=case, config=self.spec.config, tools_mode=self.spec.tools, scratch=self.scratch
+                fixture,
+                case=case,
+                config=self.spec.config,
+                tools_mode=self.spec.tools,
+                scratch=self.scratch,
+                sources=self._sources_of(fixture),
             ),
             secrets=fixture.secrets,
             rules=self.rules,
             order=order,
         )
+
+    def _sources_of(self, spec: FixtureSpec) -> Sources | None:
+        """Taken once a fixture; None where a reset reads no file."""
+        if spec.database is None and spec.files is None and spec.function is None:
+            return None
+        if spec.name not in self._sources:
+            self._sources[spec.name] = Sources.of(spec)
+        return self._sources[spec.name]
 
     def _limited(self, case: Case) -> Case:
         timeout = self.request.timeout_s
@@ -336,30 +412,50 @@ class _Planner:
         return trials
 
 
+def given(case: Case) -> dict[str, Any]:
+    """What the case itself gives the agent, and who talks to it, as JSON data by name. Nothing that is expected."""
+    return {
+        "input": case.input,
+        "turns": [turn.user for turn in case.turns],
+        "user": None if case.user is None else case.user.model_dump(mode="json"),
+        "attachments": [attachment.model_dump(mode="json") for attachment in case.attachments],
+    }
+
+
 def _fixture_digest(spec: FixtureSpec) -> str:
     return digest(spec.model_dump(mode="json", by_alias=True, exclude_defaults=True))
 
 
+def run_id(now: datetime) -> str:
+    """An id for a run that begins now."""
+    return f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+
+
 def _info(
-    project: Project,
+    found: Selected,
     request: Request,
     spec: AgentSpec,
     agent: Agent[TrialEnvironment],
     planned: Sequence[PlannedCase],
 ) -> RunInfo:
-    now = datetime.now(UTC)
+    now, project = datetime.now(UTC), found.project
     suites = sorted({item.case.suite for item in planned})
     return RunInfo(
-        run_id=f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}",
+        run_id=run_id(now),
         build_id=request.build_id or _build_id(request.build, project.build_id),
         agent=spec.model_dump(mode="json", exclude_defaults=True),
         agent_kind=agent.kind,
         observes=tuple(sorted(agent.observes)),
         trials_planned=sum(item.trials for item in planned),
         cases={item.case.id: item.digest for item in planned},
+        inputs={item.case.id: item.input_digest for item in planned},
+        hidden=tuple(item.case.id for item in planned if item.case.id in found.hidden),
         trials={item.case.id: item.trials for item in planned},
         gating={suite: project.gates(suite) for suite in suites},
-        fixtures={item.case.environment.fixture: item.digest for item in planned if item.case.environment.fixture},
+        fixtures={
+            item.case.environment.fixture: item.fixture_digest for item in planned if item.case.environment.fixture
+        },
+        curtailed=request.stop_when_decided,
         options=_options(request),
         judge={} if project.judge is None else project.judge.model_dump(mode="json", exclude_none=True),
         prices={name: price.model_dump(exclude_none=True) for name, price in project.prices.items()},
@@ -378,22 +474,16 @@ def _build_id(name: str | None, version: str) -> str:
     return name if version == "dev" else f"{name}@{version}"
 
 
+_SELECTING = ("select", "suite", "tag", "risk", "keyword")
+_RUNNING = ("trials", "concurrency", "timeout_s", "seed", "tools", "isolation", "set")
+_SPENDING = ("max_cost", "max_time", "allow_unknown_cost", "stop_when_decided")
+_SHOWN = (*_SELECTING, *_RUNNING, *_SPENDING)
+"""Options that go on record."""
+
+
 def _options(request: Request) -> Mapping[str, Any]:
-    shown = (
-        "select",
-        "suite",
-        "tag",
-        "risk",
-        "keyword",
-        "trials",
-        "concurrency",
-        "timeout_s",
-        "seed",
-        "tools",
-        "isolation",
-        "set",
-    )
-    return {name: value for name in shown if (value := getattr(request, name)) not in (None, (), "")}
+    asked = {name: value for name in _SHOWN if (value := getattr(request, name)) not in (None, (), "", False)}
+    return asked if request.ids is None else asked | {"named_cases_only": True}
 
 
 def _versions() -> dict[str, str]:

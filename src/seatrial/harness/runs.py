@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -19,13 +22,15 @@ from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
 from seatrial.errors import Diagnostic, ExitCode, StorageError, UsageError, did_you_mean
+from seatrial.harness.budgeting import course_of, resume_command
 from seatrial.harness.executors import executor_for
 from seatrial.harness.hidden import veiled_case, veiled_record, veiled_trace
 from seatrial.harness.plan import Plan, Request, importable, plan
+from seatrial.harness.settings import settings_for
+from seatrial.loading.config import find_root
 from seatrial.report.files import write_results
 from seatrial.report.summary import summary
-from seatrial.runner.schedule import FixedTrials
-from seatrial.runner.trial import TrialSettings
+from seatrial.runner.remaining import earlier
 from seatrial.store.atomic import write_text
 from seatrial.store.rundir import RunFolder, RunWriter
 from seatrial.verdict.metrics import CaseResult, case_results, exit_code
@@ -33,7 +38,7 @@ from seatrial.verdict.metrics import CaseResult, case_results, exit_code
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Run", "arun", "execute", "failed_ids", "find_run", "load", "run", "runs_of"]
+__all__ = ["Run", "arun", "execute", "failed_ids", "find_run", "load", "remember", "run", "runs_of"]
 
 OnTrial = Callable[[TrialRecord, int, int], None]
 """Called with each finished trial, how many have finished, and how many are planned."""
@@ -58,10 +63,18 @@ class Run:
 
     @property
     def exit_code(self) -> int:
-        """0 all passed, 1 a case of a gating suite failed, else 4 when one says nothing; 130 when interrupted."""
-        if self.info.status is RunStatus.INTERRUPTED:
+        """0 all passed, 1 a case of a gating suite failed, else 4 when one says nothing; 130 when interrupted.
+
+        A run that was graded again does not count as interrupted: what it lacks, its source lacked.
+        """
+        if self.info.status is RunStatus.INTERRUPTED and not self.info.regraded_from:
             return int(ExitCode.INTERRUPTED)
         return int(exit_code(self.info, self.cases))
+
+    @property
+    def resume_command(self) -> str | None:
+        """How to go on with a run that ran out of budget; None for any other."""
+        return resume_command(self.folder, self.info, self.trials)
 
     def summary(self) -> dict[str, Any]:
         """What `results.json` holds."""
@@ -98,65 +111,115 @@ class _Collector:
     on_trial: OnTrial | None = None
     hidden: frozenset[str] = frozenset()
     records: list[TrialRecord] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _closed: bool = False
 
     def write(self, record: TrialRecord, trace: Trace) -> TrialRecord:
         if record.case_id in self.hidden:
             record, trace = veiled_record(record), veiled_trace(trace)
-        kept = self.writer.write(record, trace)
-        self.records.append(kept)
+        with self._lock:
+            if self._closed:
+                raise StorageError("the run has ended")
+            kept = self.writer.write(record, trace)
+            self.records.append(kept)
         if self.on_trial is not None:
             self.on_trial(kept, len(self.records), self.total)
         return kept
+
+    def close(self) -> None:
+        """Take no more trials: those that an abandoned thread still brings come too late."""
+        with self._lock:
+            self._closed = True
 
 
 @dataclass
 class _Execution:
     """A plan being run."""
 
-    running: Execution
+    start: Callable[[], Execution]
+    running: Execution | None = None
+    """Set once it has begun."""
     run: Run | None = None
     """Set once it has ended."""
+
+    def begin(self) -> Future[None]:
+        """Start the trials; gives what to wait for."""
+        self.running = self.start()
+        return self.running.done
+
+    def stop(self) -> None:
+        """Stop the trials in flight, if any began."""
+        if self.running is not None:
+            self.running.stop()
 
 
 @contextmanager
 def _executing(
     planned: Plan, on_trial: OnTrial | None = None, debugger: Callable[[BaseException], None] | None = None
 ) -> Iterator[_Execution]:
-    """A run from its first trial to its last file. The body waits for it.
+    """A run from its first trial to its last file. The body begins it and waits for it.
 
     When the body is interrupted the trials in flight are stopped. However it ends, the folder is left readable. A
-    KeyboardInterrupt is swallowed (the run says `interrupted`), anything else passes on.
+    KeyboardInterrupt is swallowed (the run says `interrupted`), anything else passes on; so does a second
+    KeyboardInterrupt, which waits for nothing.
     """
-    definitions = _definitions(planned)
-    settings = TrialSettings(prices=planned.project.prices, seed=planned.info.seed, on_agent_error=debugger)
-    executor = executor_for(planned, settings)
-    with importable(planned.project.root):
-        writer = RunWriter.create(planned.folder, planned.info, definitions, planned.redactor)
-        collector = _Collector(writer, planned.total, on_trial, planned.hidden)
-        execution = _Execution(executor.start(FixedTrials(planned.cases), collector))
+    executor = executor_for(planned, settings_for(planned, debugger))
+    open_run = RunWriter.resume if planned.resumes else RunWriter.create
+    with importable(planned.project.root), _same_folder():
+        writer = open_run(planned.folder, planned.info, _definitions(planned), planned.redactor)
+        if not planned.info.rerun_of:
+            remember(planned.folder, Path(planned.project.root))
+        collector = _Collector(writer, planned.total, on_trial, planned.hidden, list(writer.kept))
+        before = earlier(planned.cases, collector.records)
+        course = course_of(
+            planned.cases,
+            planned.info,
+            planned.budget,
+            planned.project,
+            collector,
+            before=before,
+            kept=tuple(collector.records),
+            only=planned.only,
+        )
+        execution = _Execution(lambda: executor.start(course.source, course.sink, before))
         status = RunStatus.INTERRUPTED
         try:
             yield execution
-            status = RunStatus.FINISHED
+            status = course.status
         except KeyboardInterrupt:
-            execution.running.stop()
+            execution.stop()
         except asyncio.CancelledError:
-            execution.running.stop()
+            execution.stop()
             raise
         finally:
             execution.run = _end(planned, collector, status)
+    course.check(planned.folder)
+
+
+@contextmanager
+def _same_folder() -> Iterator[None]:
+    """An agent that changes the working folder changes it for its own run at most."""
+    here = Path.cwd()
+    try:
+        yield
+    finally:
+        os.chdir(here)
 
 
 def _end(planned: Plan, collector: _Collector, status: RunStatus) -> Run:
-    """Write what a finished or interrupted run leaves behind."""
-    models = tuple(sorted({model for record in collector.records for model in record.models}))
+    """Write what a finished or interrupted run leaves behind; `run.json`, which says that it has ended, comes last."""
+    collector.close()
+    records = tuple(collector.records)
+    models = tuple(sorted({model for record in records for model in record.models}))
     info = planned.info.model_copy(update={"status": status, "ended": _now(), "models": models})
-    collector.writer.finish(info)
-    planned.scratch.remove()
-    run = Run(planned.folder, info, _definitions(planned), tuple(collector.records), planned.warnings)
-    write_results(planned.folder, run.summary())
-    _remember(planned.folder, Path(planned.project.root))
-    return run
+    run = Run(planned.folder, info, _definitions(planned), records, planned.warnings)
+    try:
+        collector.writer.commit()
+        write_results(planned.folder, run.summary())
+        return replace(run, info=collector.writer.finish(info))
+    finally:
+        collector.writer.close()
+        planned.scratch.remove()
 
 
 def _definitions(planned: Plan) -> tuple[Case, ...]:
@@ -164,7 +227,7 @@ def _definitions(planned: Plan) -> tuple[Case, ...]:
     return tuple(veiled_case(case) if case.id in planned.hidden else case for case in cases)
 
 
-def _remember(folder: Path, root: Path) -> None:
+def remember(folder: Path, root: Path) -> None:
     """Let `latest` find a run that was written outside `runs/`."""
     if folder.resolve().parent != (root / "runs").resolve():
         with contextlib.suppress(StorageError):
@@ -177,11 +240,18 @@ def execute(
     """Run a plan and wait for it, whatever loop may be running in this thread.
 
     KeyboardInterrupt stops the trials in flight; the run given back has status interrupted. What else goes wrong
-    (a disk that is full, say) is raised after the folder was closed.
+    (a disk that is full, say) is raised after the folder was closed. A run that is complete is only read.
     """
+    if planned.complete:
+        return _complete(planned)
     with _executing(planned, on_trial, debugger) as execution:
-        execution.running.done.result()
+        execution.begin().result()
     return _ended(execution)
+
+
+def _complete(planned: Plan) -> Run:
+    """The run that had finished before."""
+    return replace(load(planned.folder), warnings=planned.warnings)
 
 
 def _ended(execution: _Execution) -> Run:
@@ -194,17 +264,20 @@ def run(project: str | Path = ".", select: Sequence[str] | str = (), **options: 
     """Run the agent on the selected cases and keep everything in a run folder.
 
     `options` are those of the command line, with underscores: agent (a spec, or the agent itself), build, trials,
-    concurrency, suite, tag, risk, keyword, output, seed, tools, isolation, executor, scheduler, timeout_s, set, debug.
-    Works inside a running loop (it blocks the caller); `arun` is the awaitable door. Raises UsageError, InputError,
-    NothingSelected.
+    concurrency, suite, tag, risk, keyword, output, resume, seed, tools, isolation, executor, scheduler, timeout_s, set,
+    debug, max_cost, max_time, allow_unknown_cost, stop_when_decided. Works inside a running loop (it blocks the
+    caller); `arun` is the awaitable door. Raises UsageError, InputError, NothingSelected, StorageError.
     """
     return execute(plan(_request(project, select, options)))
 
 
 async def arun(project: str | Path = ".", select: Sequence[str] | str = (), **options: Any) -> Run:
     """As `run`, without blocking the caller's loop. Cancelling it stops the trials in flight."""
-    with _executing(plan(_request(project, select, options))) as execution:
-        await asyncio.shield(asyncio.wrap_future(execution.running.done))
+    planned = plan(_request(project, select, options))
+    if planned.complete:
+        return _complete(planned)
+    with _executing(planned) as execution:
+        await asyncio.shield(asyncio.wrap_future(execution.begin()))
     return _ended(execution)
 
 
@@ -232,13 +305,18 @@ def load(folder: str | Path) -> Run:
     return Run(stored.folder, stored.info, stored.cases(), stored.records())
 
 
-def find_run(name: str, root: Path) -> Path:
-    """The folder of a run: a path, the id of a run of this project, or `latest`.
+def find_run(name: str, project: Path | None = None) -> Path:
+    """The folder of a run: a path, the id of a run of the project, or `latest`.
 
-    Raises UsageError with the nearest id when there is none.
+    `project` is the project's folder, None = found upward from here; a path needs none. Raises UsageError with the
+    nearest id when there is no such run.
     """
     if (Path(name) / "run.json").is_file():
         return Path(name)
+    try:
+        root = find_root(project)
+    except UsageError as error:
+        raise UsageError(f"{name}: there is no such run folder, and no project here to look for a run in") from error
     found = {folder.name: folder for folder in _run_folders(root)}
     if name == "latest":
         newest = max(found.values(), key=_started, default=None)

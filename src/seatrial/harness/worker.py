@@ -1,6 +1,11 @@
 """A project made ready in another process or on another machine, so that trials can run there.
 
 What travels is data: the request as JSON, and which trial. The project itself is loaded there, by its import paths.
+
+Rate limits and the limit for judges hold in each process apart: with `isolation: process` within one trial, on a
+cluster within one worker. What a trial may spend (`limits.cost_usd`, models without a price) is looked after there,
+what the run may spend here. What trials leave behind is looked for by the harness's own process alone (`process`), and
+not at all on a cluster, whose workers start and end threads of their own.
 """
 
 from __future__ import annotations
@@ -16,11 +21,13 @@ from seatrial.core.project import AgentSpec
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.errors import UsageError
 from seatrial.harness.plan import Plan, Request, importable, plan
+from seatrial.harness.settings import settings_for
 from seatrial.runner.trial import TrialSettings
 
 __all__ = ["ProjectBench", "bench", "request_as_data", "setup_for"]
 
-_LEFT_OUT = ("output", "command", "ids", "debug", "concurrency", "isolation", "executor", "scheduler")
+_ELSEWHERE = ("concurrency", "isolation", "executor", "scheduler", "max_time", "stop_when_decided")
+_LEFT_OUT = ("output", "resume", "command", "debug", *_ELSEWHERE)
 """What of a request decides nothing about a single trial."""
 
 
@@ -44,11 +51,13 @@ def request_as_data(request: Request) -> dict[str, Any]:
         raise UsageError(
             f"trials in other processes load the agent by its import path; give it as module:object, not as a {kind}"
         )
+    data["ids"] = None if request.ids is None else sorted(request.ids)
     return {name: str(value) if isinstance(value, Path) else value for name, value in data.items()}
 
 
 def _request_of(data: dict[str, Any]) -> Request:
     values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
+    values["ids"] = None if values["ids"] is None else frozenset(values["ids"])
     if isinstance(values["agent"], dict):
         values["agent"] = AgentSpec.model_validate(values["agent"])
     return Request(**{**values, "project": Path(values["project"])})
@@ -58,7 +67,8 @@ def bench(setup: dict[str, Any]) -> ProjectBench:
     """The project of a setup, loaded."""
     planned = plan(_request_of(setup["request"]))
     planned.scratch.path = Path(setup["scratch"]) if setup["scratch"] else None
-    return ProjectBench(planned, planned.agent, TrialSettings(prices=planned.project.prices, seed=setup["seed"]))
+    settings = replace(settings_for(planned), seed=setup["seed"], surroundings=None)
+    return ProjectBench(planned, planned.agent, settings)
 
 
 @dataclass

@@ -45,7 +45,7 @@ __all__ = [
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 FIXTURE_MATCHERS = (("tools", "*", "*", "when"), ("approvals", "*", "when"))
 """Where a fixture holds matchers."""
-_OURS = ("name", "folder", "function", "content_digest")
+_OURS = ("name", "folder", "function", "content_digest", "surroundings_digest")
 """Fields of a fixture that are filled in here, never written by people."""
 
 
@@ -202,7 +202,7 @@ def _spec(files: FixtureFiles, overrides: Map | None) -> FixtureSpec:
     if problems:
         raise InputError(problems)
     filled = {"name": files.name, "folder": str(files.folder), "function": files.function}
-    return spec.model_copy(update={**filled, "content_digest": _content_digest(spec, files)})
+    return spec.model_copy(update=filled | _digests(spec, files))
 
 
 def _file_problems(spec: FixtureSpec, written: Map, files: FixtureFiles) -> Iterator[Diagnostic]:
@@ -220,10 +220,19 @@ def _file_problems(spec: FixtureSpec, written: Map, files: FixtureFiles) -> Iter
             yield problem_at(spot, "missing-file", f"`{'.'.join(loc)}`: there is no {kind} {readable(name)!r}")
 
 
-def _content_digest(spec: FixtureSpec, files: FixtureFiles) -> str:
+_LOOKED_FOR = ("outcome", "watch", "secrets")
+"""Keys that give the agent nothing: what is read or searched for after it has ended."""
+
+
+def _digests(spec: FixtureSpec, files: FixtureFiles) -> dict[str, str]:
     read = {shown_path(path, files.root): _digest(path, files.root) for path in _files_read(spec, files)}
     data = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    return digest({"fixture": data, "function": files.function, "files": read})
+    given = {key: value for key, value in data.items() if key not in _LOOKED_FOR}
+    rest = {"function": files.function, "files": read}
+    return {
+        "content_digest": digest({"fixture": data, **rest}),
+        "surroundings_digest": digest({"fixture": given, **rest}),
+    }
 
 
 def _digest(path: Path, root: Path) -> str:

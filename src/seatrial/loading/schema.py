@@ -145,7 +145,7 @@ def _case() -> Schema:
 
 
 def _fixture() -> Schema:
-    made, definitions = _written(FixtureSpec, ("name", "folder", "function", "content_digest"))
+    made, definitions = _written(FixtureSpec, ("name", "folder", "function", "content_digest", "surroundings_digest"))
     made["properties"]["version"] = {"const": 1}
     return {**made, "$defs": definitions}
 

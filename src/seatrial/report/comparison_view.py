@@ -56,6 +56,9 @@ def print_comparison(console: Console, comparison: Comparison, *, strict: bool =
 def _sides(screen: Screen, comparison: Comparison) -> None:
     rows = [("baseline", comparison.baseline), ("candidate", comparison.candidate)]
     screen.rows(left("", ""), [[Text(name, "dim"), label] for name, label in rows], indent=0, header=False)
+    if comparison.curtailed:
+        which = " and ".join(comparison.curtailed)
+        screen.line(Text(f"the {which} stopped cases once they were decided: only verdicts compare", style="yellow"))
     screen.console.print()
 
 

@@ -129,7 +129,7 @@ def _counts(summary: Row) -> str:
     told = [f"{cases['passed']:,} of {times(cases['total'], 'case')} passed"]
     told += [said for said in other if not said.startswith("0 ")]
     if trials["planned"] != cases["total"]:
-        told.append(f"{trials['passed']:,} of {times(trials['planned'], 'trial')} passed")
+        told.append(f"{trials['passed']:,} of {times(trials['planned'] - trials['saved'], 'trial')} passed")
     return ", ".join(told)
 
 
@@ -255,7 +255,7 @@ def _problems(summary: Row) -> Iterable[str]:
         return
     yield "### Problems"
     yield ""
-    yield "What the evidence lacks, through no doing of the agent:"
+    yield "What leaves the evidence thinner than it looks:"
     yield ""
     grouped: dict[tuple[str, str, str], list[str]] = {}
     for problem in summary["problems"]:

@@ -13,7 +13,7 @@ from seatrial.core.case import Case
 from seatrial.core.encoding import SHOWN, dumps, shortened
 from seatrial.core.grade import Grade
 from seatrial.core.run import RunInfo
-from seatrial.core.trial import TrialRecord
+from seatrial.core.trial import Tokens, TrialRecord
 from seatrial.errors import ExitCode
 from seatrial.verdict.figures import (
     CostFigure,
@@ -24,6 +24,7 @@ from seatrial.verdict.figures import (
     mean_steps,
     mean_tokens,
     problems,
+    saved,
     stops,
 )
 from seatrial.verdict.metrics import CaseResult, case_results, exit_code
@@ -91,7 +92,8 @@ def _ratio(ratio: Ratio | None) -> dict[str, Any] | None:
 
 
 def _suite(row: SuiteRow) -> dict[str, Any]:
-    return {"suite": row.suite, "gate": row.gate, "cases": row.cases, "trials": row.trials, "rate": _rate(row.rate)}
+    trials = {**row.trials, "saved": row.saved}
+    return {"suite": row.suite, "gate": row.gate, "cases": row.cases, "trials": trials, "rate": _rate(row.rate)}
 
 
 # --- cases -----------------------------------------------------------------------------------------------------------
@@ -134,14 +136,26 @@ def _trial(trial: Trial) -> dict[str, Any]:
         "steps": record.steps,
         "tools": record.tools,
         "handoffs": [list(pair) for pair in record.handoffs],
-        "tokens": {"input": record.tokens.input, "output": record.tokens.output},
+        "tokens": _tokens(trial.tokens),
         "cost_usd": trial.cost.usd,
+        "last_attempt": _last_attempt(trial),
         "grades": [_grade(grade) for grade in record.grades],
         "grader_failures": [
             {"name": failure.name, "reason": failure_text(failure), "required": failure.required}
             for failure in record.grader_failures
         ],
     }
+
+
+def _tokens(tokens: Tokens) -> dict[str, Any]:
+    return {"input": tokens.input, "output": tokens.output}
+
+
+def _last_attempt(trial: Trial) -> dict[str, Any] | None:
+    """What the deciding attempt took alone; None where it is the only one."""
+    if len(trial.attempts) == 1:
+        return None
+    return {"tokens": _tokens(trial.last.tokens), "cost_usd": trial.last.cost_usd}
 
 
 def _grade(grade: Grade) -> dict[str, Any]:
@@ -173,13 +187,14 @@ def _figures(info: RunInfo, results: Sequence[CaseResult]) -> dict[str, Any]:
         "verdict": VERDICTS[exit_code(info, results)],
         "cases": whole.cases,
         "gating_cases": suite_row("", gating).cases,
-        "trials": {**whole.trials, "retried": _retried(results), "stops": stops(results)},
+        "trials": {**whole.trials, "saved": whole.saved, "retried": _retried(results), "stops": stops(results)},
         "pass_rate": _rate(whole.rate),
         "first_attempt": _row(first_attempt(results)),
         "consistency": _row(agreement(results)),
         "steps": {unit: _row(mean) for unit, mean in mean_steps(results).items()},
         "tokens": {kind: _row(mean) for kind, mean in mean_tokens(results).items()},
         "cost": _cost(cost_figure(results)),
+        "saved": None if (spared := saved(info, results)) is None else _row(spared),
         "tools": [_tool(row) for row in tool_rows(results)],
         "handoffs": [_row(row) for row in handoff_rows(results)],
         "tallies": {name: _ratio(ratio) for name, ratio in tally_sums(results).items()},
@@ -200,6 +215,7 @@ def _cost(figure: CostFigure) -> dict[str, Any]:
         "valid": _money(figure.valid),
         "retried": _money(figure.retried),
         "invalid": _money(figure.invalid),
+        "judges": _money(figure.judges),
         "per_success_usd": figure.per_success_usd,
         "passes": figure.passes,
     }

@@ -67,8 +67,14 @@ def verdict_line(screen: Screen, summary: Row) -> Text:
     parts: list[Cell] = [f"{cases['passed']:,} of {times(cases['total'], 'case')} passed"]
     parts += [_counted(figures, key) for key in ("failed", "invalid", "ungraded", "not_run")]
     if trials["planned"] != cases["total"]:
-        parts.append(f"{trials['passed']:,} of {times(trials['planned'], 'trial')} passed")
-    stopped = {"agent_error": "raised", "timeout": "timed out", "max_steps": "hit the step limit"}
+        parts.append(f"{trials['passed']:,} of {times(trials['planned'] - trials['saved'], 'trial')} passed")
+        parts.append(f"{trials['saved']:,} not needed" if trials["saved"] else "")
+    stopped = {
+        "agent_error": "raised",
+        "timeout": "timed out",
+        "max_steps": "hit the step limit",
+        "budget": "hit the cost limit",
+    }
     parts += [f"{trials['stops'][key]} {said}" for key, said in stopped.items() if trials["stops"].get(key)]
     return Text.assemble((word.upper(), f"bold {VERDICT_STYLES[word]}"), "  ", screen.join(parts))
 
@@ -217,8 +223,9 @@ def rate_text(screen: Screen, rate: Row | None, trials: Row) -> Text:
     """A trial pass rate with its interval, and how many trials are not in it."""
     if rate is None:
         return Text("none: no valid trial", style="yellow")
-    text = Text(f"{percent(rate['rate'])} [{rate['low'] * 100:.1f}, {rate['high'] * 100:.1f}]")
-    left_out = trials["planned"] - rate["valid"]
+    ends = "" if rate["low"] is None else f" [{rate['low'] * 100:.1f}, {rate['high'] * 100:.1f}]"
+    text = Text(f"{percent(rate['rate'])}{ends}")
+    left_out = trials["planned"] - trials["saved"] - rate["valid"]
     note = Text(f"{left_out:,} of {trials['planned']:,} not valid" if left_out else "", style="yellow")
     return screen.join([text, note])
 
@@ -283,6 +290,8 @@ def _figure_rows(screen: Screen, summary: Row) -> Iterable[tuple[str, Text]]:
         yield label, screen.join([_mean(mean, "{:.1f} a trial"), _of(mean, "trial")])
     yield "tokens", _tokens(screen, figures["tokens"])
     yield "cost", _cost(screen, figures["cost"])
+    if figures["saved"] is not None:
+        yield "saved", _saved(screen, figures["saved"], trials)
     yield "latency", _latency(screen, summary["times"]["latency"])
 
 
@@ -325,7 +334,20 @@ def _cost(screen: Screen, cost: Row) -> Text:
     for key in ("retried", "invalid"):
         spent = cost[key]["known_usd"]
         parts.append(f"{money(spent)} of it on {key} trials" if spent else "")
+    judges = cost["judges"]
+    least = "at least " if judges["unknown"] else ""
+    parts.append(f"judges {least}{money(judges['known_usd'])} more" if judges["counted"] or judges["unknown"] else "")
     return screen.join(parts)
+
+
+def _saved(screen: Screen, saved: Row, trials: Row) -> Text:
+    """What stopping decided cases saved, and what it costs: the rates above are estimates that compare with nothing."""
+    said = f"{saved['trials']:,} of {times(trials['planned'], 'trial')} not needed"
+    if not saved["trials"]:
+        return Text(said)
+    worth = "their cost unknown" if saved["usd"] is None else f"about {money(saved['usd'])}"
+    part = f"cost known of {saved['priced']:,}" if 0 < saved["priced"] < saved["trials"] else ""
+    return screen.join([said, worth, part, "rates are estimates, only verdicts compare"])
 
 
 def _latency(screen: Screen, latency: Row) -> Text:
@@ -343,6 +365,7 @@ _KINDS = {
     "fixture": "fixture failed",
     "harness": "harness failed",
     "judge": "judge failed",
+    "leftovers": "left behind",
     "not_run": "not run",
     "run": "run",
 }
@@ -356,7 +379,7 @@ def _problems(screen: Screen, problems: Sequence[Row], everything: bool) -> None
     for problem in problems:
         grouped.setdefault((problem["kind"], problem["grader"], problem["message"]), []).append(problem)
     shown = list(grouped.items()) if everything else list(grouped.items())[:PROBLEMS_SHOWN]
-    screen.title("Problems", "what the evidence lacks, through no doing of the agent")
+    screen.title("Problems", "what leaves the evidence thinner than it looks")
     rows: list[list[Cell]] = []
     for (kind, grader, message), where in shown:
         place = screen.text(_places(where, everything), "dim")

@@ -67,6 +67,8 @@ class TraceDiff:
     baseline_trial: str = ""
     """Which trials these are, in words."""
     candidate_trial: str = ""
+    names: tuple[str, str] = ("baseline", "candidate")
+    """What the two sides are called."""
 
     @property
     def first(self) -> int | None:
@@ -95,7 +97,14 @@ def trace_diff(row: CaseComparison) -> TraceDiff | None:
     )
 
 
-def align(before: Trajectory, after: Trajectory, *, baseline_trial: str = "", candidate_trial: str = "") -> TraceDiff:
+def align(
+    before: Trajectory,
+    after: Trajectory,
+    *,
+    baseline_trial: str = "",
+    candidate_trial: str = "",
+    names: tuple[str, str] = ("baseline", "candidate"),
+) -> TraceDiff:
     """Pair the steps of two trajectories; equal ones give pairs without a difference.
 
     Where the order of one is unknown, calls and hand-offs are compared apart. Where one was cut, only as many steps of
@@ -105,7 +114,7 @@ def align(before: Trajectory, after: Trajectory, *, baseline_trial: str = "", ca
         before, after = before.apart, after.apart
     first, second = _as_far_as_kept(before, after), _as_far_as_kept(after, before)
     more = (before.more + len(before.steps) - len(first), after.more + len(after.steps) - len(second))
-    return TraceDiff(tuple(_aligned(first, second)), more, baseline_trial, candidate_trial)
+    return TraceDiff(tuple(_aligned(first, second)), more, baseline_trial, candidate_trial, names)
 
 
 def _as_far_as_kept(trajectory: Trajectory, other: Trajectory) -> Sequence[Step]:

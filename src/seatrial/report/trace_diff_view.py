@@ -42,7 +42,7 @@ def print_trace_diff(screen: Screen, diff: TraceDiff, *, everything: bool = Fals
     start, stop = (0, len(diff.pairs)) if everything or diff.first is None else _window(diff, diff.first)
     rows = [_row(screen, at, diff.pairs[at]) for at in range(start, stop)]
     dim = "dim"
-    heads = [_head("baseline", diff.baseline_trial), _head("candidate", diff.candidate_trial)]
+    heads = [_head(diff.names[0], diff.baseline_trial), _head(diff.names[1], diff.candidate_trial)]
     if start:
         rows.insert(0, ["", "", Text(f"{screen.marks.more} {times(start, 'equal step')}", dim), ""])
     if stop < len(diff.pairs):
@@ -93,19 +93,19 @@ def divergence_text(screen: Screen, diff: TraceDiff) -> Text:
     """In a sentence where the trajectories first part."""
     if diff.first is None:
         count = f"{times(len(diff.pairs), 'step')} of calls and hand-offs" if diff.pairs else "no call and no hand-off"
-        far = " as far as the baseline keeps them" if any(diff.more) else ""
+        far = f" as far as the {diff.names[0]} keeps them" if any(diff.more) else ""
         return Text(f"both did the same{far} ({count}); they differ in what was said or came of it", style="dim")
     pair = diff.pairs[diff.first]
-    told = _told(screen, pair)
+    told = _told(screen, pair, diff.names[1])
     return Text.assemble((f"they part at step {diff.first + 1}: ", "bold"), told)
 
 
-def _told(screen: Screen, pair: StepPair) -> Text:
+def _told(screen: Screen, pair: StepPair, candidate: str) -> Text:
     before, after = pair.baseline, pair.candidate
     if after is None:
-        return screen.text(f"the candidate leaves out {_named(before)}")
+        return screen.text(f"the {candidate} leaves out {_named(before)}")
     if before is None:
-        return screen.text(f"the candidate adds {_named(after)}")
+        return screen.text(f"the {candidate} adds {_named(after)}")
     if pair.difference is Difference.OTHER:
         return screen.text(f"{_named(after)} in place of {_named(before)}")
     arrow = f" {screen.marks.arrow} "

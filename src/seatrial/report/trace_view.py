@@ -29,16 +29,22 @@ from seatrial.core.trace import (
     Trace,
     Usage,
 )
-from seatrial.core.trial import TrialRecord
+from seatrial.core.trial import Tokens, TrialRecord
 from seatrial.report.literal import inline, value_text
 from seatrial.report.screen import STATUS_STYLES, Cell, Screen, left, money, right, seconds, times
-from seatrial.verdict.trials import reason_of
+from seatrial.verdict.trials import Trial, reason_of
 
 __all__ = ["call_text", "print_trace"]
 
 
-def print_trace(console: Console, case: Case | None, record: TrialRecord, trace: Trace) -> None:
-    """Show one trial. `case` None: only the record and the trace are at hand."""
+def print_trace(
+    console: Console,
+    case: Case | None,
+    record: TrialRecord,
+    trace: Trace,
+    attempts: Sequence[TrialRecord] = (),
+) -> None:
+    """Show one trial. `case` None: only the record and the trace are at hand. `attempts`: all of the trial's."""
     screen = Screen(console)
     _head(screen, case, record)
     _events(screen, trace, _blamed(record.grades))
@@ -50,8 +56,11 @@ def print_trace(console: Console, case: Case | None, record: TrialRecord, trace:
         screen.line(screen.block(trace.log.rstrip("\n"), "dim"), indent=2)
     if record.error is not None:
         _error(screen, record.error)
+    _leftovers(screen, record)
     console.print()
     screen.line(_foot(screen, record))
+    if len(attempts) > 1:
+        screen.line(_all_attempts(screen, Trial(tuple(attempts))))
 
 
 def call_text(name: str, arguments: Any, limit: int = SHOWN) -> str:
@@ -296,16 +305,36 @@ def _error(screen: Screen, error: AgentError) -> None:
     screen.line(screen.block(error.summary, "red"), indent=2)
 
 
+def _leftovers(screen: Screen, record: TrialRecord) -> None:
+    if record.leftovers:
+        screen.title("Left behind", "the trials after this one did not start where it did")
+    for leftover in record.leftovers:
+        during = f"during {', '.join(leftover.during)}" if leftover.during else ""
+        screen.line(screen.join([leftover.what, during]), indent=2)
+
+
 def _foot(screen: Screen, record: TrialRecord) -> Text:
     ended = str(record.stop_reason).replace("_", " ")
     steps = "steps unknown" if record.steps is None else times(record.steps, "step")
     unit = " (tool calls)" if record.steps_are_tool_calls else ""
-    tokens = record.tokens
-    count = "tokens unknown"
-    if tokens.input is not None and tokens.output is not None:
-        count = f"{tokens.input:,} in, {tokens.output:,} out tokens"
-    cost = "cost unknown" if record.cost_usd is None else money(record.cost_usd)
+    count, cost = _tokens(record.tokens), _cost(record.cost_usd)
     took = "" if record.latency_ms is None else seconds(record.latency_ms)
     seed = "" if record.seed is None else f"seed {record.seed}"
     style = "dim" if record.stop_reason is StopReason.ANSWERED else "red"
     return screen.join([Text(ended, style=style), steps + unit, count, cost, took, seed])
+
+
+def _all_attempts(screen: Screen, trial: Trial) -> Text:
+    """What the trial took with the attempts that were repeated; the line above is of one alone."""
+    together = screen.join([_tokens(trial.tokens), _cost(trial.cost.usd)])
+    return Text.assemble((f"all {len(trial.attempts)} attempts: ", "dim"), together)
+
+
+def _tokens(tokens: Tokens) -> str:
+    if tokens.input is None or tokens.output is None:
+        return "tokens unknown"
+    return f"{tokens.input:,} in, {tokens.output:,} out tokens"
+
+
+def _cost(usd: float | None) -> str:
+    return "cost unknown" if usd is None else money(usd)

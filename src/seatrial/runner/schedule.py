@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from seatrial.core.ports import PlannedCase
-from seatrial.core.trial import TrialRecord
+from seatrial.core.trial import TrialKey, TrialRecord
 
 __all__ = ["FixedTrials"]
 
 
 class FixedTrials:
-    """Every case its planned number of trials: first trials of all cases in file order, then second ones, ..."""
+    """Every case its planned number of trials: first trials of all cases in file order, then second ones, ...
 
-    def __init__(self, planned: Sequence[PlannedCase]) -> None:
-        self._waiting = self._all(planned)
+    `only`: no other trials than these; None = all.
+    """
+
+    def __init__(self, planned: Sequence[PlannedCase], only: Container[TrialKey] | None = None) -> None:
+        trials = self._all(planned)
+        self._waiting = trials if only is None else (item for item in trials if _key(*item) in only)
 
     @staticmethod
     def _all(planned: Sequence[PlannedCase]) -> Iterator[tuple[PlannedCase, int]]:
@@ -27,3 +31,7 @@ class FixedTrials:
 
     def finished(self, record: TrialRecord) -> None:
         """Fixed numbers do not depend on results."""
+
+
+def _key(planned: PlannedCase, index: int) -> TrialKey:
+    return TrialKey(case_id=planned.case.id, trial_index=index)

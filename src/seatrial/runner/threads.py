@@ -22,8 +22,8 @@ _numbers = itertools.count(1)
 async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
     """`function(*arguments)` in a new daemon thread with this task's context variables.
 
-    Passes on what it raises, BaseExceptions too. When the waiting task is cancelled the thread runs on alone and
-    its result is dropped.
+    Passes on what it raises, BaseExceptions too. When the waiting task is cancelled the thread runs on alone, named
+    `abandoned`, and its result is dropped.
     """
     loop = asyncio.get_running_loop()
     waiting: asyncio.Future[tuple[T | None, BaseException | None]] = loop.create_future()
@@ -44,8 +44,13 @@ async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
         except RuntimeError:  # the loop has closed: nobody waits any more
             return
 
-    threading.Thread(target=work, name=f"seatrial-{next(_numbers)}", daemon=True).start()
-    result, error = await waiting
+    thread = threading.Thread(target=work, name=f"seatrial-{next(_numbers)}", daemon=True)
+    thread.start()
+    try:
+        result, error = await waiting
+    except asyncio.CancelledError:
+        thread.name = f"abandoned {thread.name}"
+        raise
     if error is not None:
         raise error
     return result  # type: ignore[return-value]  # None only when T allows it

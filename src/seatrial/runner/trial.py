@@ -17,15 +17,14 @@ import os
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any
 
 from seatrial.core.encoding import to_json
-from seatrial.core.grade import Grade, GraderFailure
-from seatrial.core.ports import Agent, Answer, Grader, GradingContext, PlannedCase, Session, TurnInput
+from seatrial.core.ports import Agent, Answer, GradingContext, PlannedCase, Session, TurnInput
 from seatrial.core.trace import (
     AgentError,
     Handoff,
@@ -37,16 +36,21 @@ from seatrial.core.trace import (
     text_of,
 )
 from seatrial.core.trajectory import trace_tallies
-from seatrial.core.trial import InvalidReason, TrialRecord, status_of
+from seatrial.core.trial import InvalidReason, Leftover, TrialKey, TrialRecord
 from seatrial.core.usage import Price, cost_of_calls, sum_tokens
 from seatrial.environment.failure import FixtureError
+from seatrial.environment.pace import Pace, Rates
 from seatrial.environment.recorder import StepLimitReached
+from seatrial.environment.spending import CostLimitReached, Spending
+from seatrial.environment.surroundings import Surroundings
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.runner.capture import Log
+from seatrial.runner.grading import Grading, context_of, error_text, grade
 from seatrial.runner.threads import in_thread
 from seatrial.runner.users import conversation
+from seatrial.runner.waiting import Places
 
-__all__ = ["Relieved", "TrialAttempt", "TrialSettings", "run_trial", "seed_of"]
+__all__ = ["Relieved", "TrialAttempt", "TrialSettings", "Watch", "run_trial", "seed_of"]
 
 _TRACEBACK_KEPT = 8_000
 
@@ -57,14 +61,16 @@ class TrialSettings:
 
     prices: Mapping[str, Price] = field(default_factory=dict)
     seed: int = 0
+    priced_only: bool = False
+    """Whether models without a price must not be called (a run under a budget)."""
+    rates: Rates | None = None
+    """Rate limits of models and tools."""
+    judges: Places | None = None
+    """How many judges may be asked at once; None: no limit of their own."""
     on_agent_error: Callable[[BaseException], None] | None = None
     """Called with what the agent raised, before anything is cleaned up (post-mortem debugging)."""
-
-
-@dataclass
-class _Grading:
-    grades: list[Grade] = field(default_factory=list)
-    failures: list[GraderFailure] = field(default_factory=list)
+    surroundings: Surroundings | None = None
+    """Tells what trials leave behind; None: nobody looks."""
 
 
 @dataclass
@@ -76,6 +82,8 @@ class _Course:
     outputs: list[Any] = field(default_factory=list)
     stop_reason: StopReason = StopReason.ANSWERED
     error: AgentError | None = None
+    waits_as_scripted: bool = False
+    """It ended waiting for an approval, and the case scripts that nobody answers."""
     broken: InvalidReason | None = None
     detail: str = ""
     outcome: dict[str, Any] = field(default_factory=dict)
@@ -84,17 +92,19 @@ class _Course:
     reported_costs: list[float | None] = field(default_factory=list)
     log: Log = field(default_factory=Log)
     deadline: float | None = None
-    """When the agent's time is up, on the monotonic clock; None while the agent has no say."""
+    """When the agent's time would be up if it never waited for its turn, on the monotonic clock; None while it has no
+    say."""
     turn_began: float | None = None
-    """When the turn that has not ended began, on the performance counter."""
+    """When the turn that has not ended began, in `_own_time`."""
     ready: bool = False
     """The surroundings stand, and can be observed."""
     cut: bool = False
     """The agent's part is over, whatever its code still does."""
 
-    def copy(self) -> _Course:
+    def copy(self, pace: Pace) -> _Course:
         """What is known so far, out of reach of whoever fills in this one."""
-        spent = 0.0 if self.turn_began is None else (time.perf_counter() - self.turn_began) * 1000
+        began = self.turn_began
+        spent = 0.0 if began is None else max(_own_time(pace) - began, 0.0) * 1000
         return replace(
             self,
             outputs=list(self.outputs),
@@ -133,16 +143,26 @@ class TrialAttempt:
         self.environment: TrialEnvironment = planned.fixture.environment(trial_index, seed)
         self.on_agent: Callable[[bool], None] = _nothing
         """Called with True when the agent's part begins, and with False when it has ended."""
+        self.on_wait: Callable[[float], None] = _nothing
+        """Called with the seconds that the agent's calls are about to wait for their turn, from any thread."""
         self._agent = agent
         self._settings = settings
         self._numbers = {"trial_index": trial_index, "attempt": attempt}
         self._course = _Course(started=started, seed=seed)
+        self._watch = Watch(settings.surroundings, planned.case.id, trial_index)
         self._pid = os.getpid()
+        recorder, pace = self.environment.recorder, self.environment.pace
+        recorder.spending = Spending(settings.prices, planned.case.limits.cost_usd, settings.priced_only)
+        pace.rates = settings.rates or pace.rates
 
     @property
     def deadline(self) -> float | None:
-        """When the agent's time is up, on the monotonic clock; None while the agent has no say."""
-        return self._course.deadline
+        """When the agent's time is up, on the monotonic clock; None while the agent has no say.
+
+        Time in which its calls wait for their turn is added before they wait, also where they hold up the loop.
+        """
+        deadline = self._course.deadline
+        return None if deadline is None else deadline + self.environment.pace.waited_s
 
     async def run(self) -> tuple[TrialRecord, Trace]:
         """Bring the attempt to its end; every failure but a cancellation is in the record, never raised.
@@ -150,17 +170,26 @@ class TrialAttempt:
         Raises Relieved when it was cut short meanwhile: then another call of `run` has taken over.
         """
         course = self._course
+        leftovers: tuple[Leftover, ...] = ()
         try:
             await self._live(course)
             trace = _trace_of(self.environment, self._agent, course)
             context = _grading_context(self.planned, self.environment, trace, course, self._settings)
-            grading = await _grade(self.planned.graders, context)
+            grading = await grade(self.planned.graders, context, self._settings.judges)
             self._check_still_ours(course)
         finally:
             if self._course is course and os.getpid() == self._pid:
-                await _clean_up(self.environment, course)
+                leftovers = await self._leave(course)
         record = _record(self.planned, trace, context, grading, course)
-        return record.model_copy(update=self._numbers), trace
+        return record.model_copy(update={**self._numbers, "leftovers": leftovers}), trace
+
+    async def _leave(self, course: _Course) -> tuple[Leftover, ...]:
+        """Clean up, then look at what is left."""
+        try:
+            await _clean_up(self.environment, course)
+        finally:
+            leftovers = self._watch.end(self.environment)
+        return leftovers
 
     def cut_short(
         self,
@@ -177,7 +206,7 @@ class TrialAttempt:
         What is on record so far is kept, and nothing is added to it by code that still runs: its next model or tool
         call raises TrialOver.
         """
-        course = self._course.copy()
+        course = self._course.copy(self.environment.pace)
         course.cut, course.stop_reason, course.error = True, stop_reason, error
         course.broken, course.detail = broken, detail
         course.ready = course.ready and stop_reason is not StopReason.HARNESS_ERROR
@@ -195,19 +224,21 @@ class TrialAttempt:
     async def _live(self, course: _Course) -> None:
         """Everything that needs the surroundings: reset, the agent's turns, the outcome."""
         environment = self.environment
-        if not course.cut and not await _set_up(environment, course):
-            return
+        if not course.cut:
+            self._watch.begin()
+            if not await _set_up(environment, course):
+                return
         with environment.activate(), course.log.active():
             if not course.cut:
                 self.on_agent(True)
-                await _agent_turns(environment, self._agent, self.planned, course, self._settings)
+                await _agent_turns(self, self._agent, self.planned, course, self._settings)
                 self._check_still_ours(course)
                 self.on_agent(False)
             if course.ready:
                 await _observe(environment, course)
 
 
-def _nothing(_: bool) -> None:
+def _nothing(_: object) -> None:
     return
 
 
@@ -220,6 +251,28 @@ async def run_trial(
 ) -> tuple[TrialRecord, Trace]:
     """Run one trial to its end; every failure but a cancellation is in the record, never raised."""
     return await TrialAttempt(agent, planned, trial_index, settings, attempt).run()
+
+
+class Watch:
+    """A trial under the eyes of the surroundings, if there are any."""
+
+    def __init__(self, surroundings: Surroundings | None, case_id: str, trial_index: int) -> None:
+        self._surroundings = surroundings
+        self._trial = str(TrialKey(case_id=case_id, trial_index=trial_index))
+        self._begun = False
+
+    def begin(self) -> None:
+        """The trial starts."""
+        if self._surroundings is not None:
+            self._begun = True
+            self._surroundings.begin(self._trial)
+
+    def end(self, environment: TrialEnvironment) -> tuple[Leftover, ...]:
+        """The trial has cleaned up; what it left. Nothing of one that never began here."""
+        if self._surroundings is None or not self._begun:
+            return ()
+        self._begun = False
+        return self._surroundings.end(self._trial, environment.sources_changed())
 
 
 async def _set_up(environment: TrialEnvironment, course: _Course) -> bool:
@@ -246,19 +299,21 @@ async def _observe(environment: TrialEnvironment, course: _Course) -> None:
 
 
 async def _agent_turns(
-    environment: TrialEnvironment,
+    attempt: TrialAttempt,
     agent: Agent[TrialEnvironment],
     planned: PlannedCase,
     course: _Course,
     settings: TrialSettings,
 ) -> None:
     """The agent's part, under the time limit; what it raises stands in `course` afterwards."""
-    limit = asyncio.timeout(planned.case.limits.timeout_s)
-    course.deadline = time.monotonic() + planned.case.limits.timeout_s
+    environment, limit_s = attempt.environment, planned.case.limits.timeout_s
+    limit = asyncio.timeout(limit_s)
+    course.deadline = time.monotonic() + limit_s - environment.pace.waited_s
     try:
         async with limit:
+            environment.pace.on_wait = _extending(limit, attempt.on_wait)
             await _converse(environment, agent, planned, course)
-    except StepLimitReached:
+    except (StepLimitReached, CostLimitReached):
         course.stop_reason = StopReason.MAX_STEPS
     except FixtureError as error:  # an adapter's own `reset`: its surroundings failed, not the agent
         course.stop_reason, course.broken = StopReason.HARNESS_ERROR, InvalidReason.FIXTURE
@@ -275,8 +330,41 @@ async def _agent_turns(
             settings.on_agent_error(error)
     finally:
         course.deadline = None
+    course.waits_as_scripted = course.stop_reason is StopReason.WAITING_APPROVAL and environment.waits_as_scripted
+    _note_limits(environment, course)
+
+
+def _note_limits(environment: TrialEnvironment, course: _Course) -> None:
+    """A hard stop that was reached is why the trial ended, whatever the agent made of it."""
+    spending = environment.recorder.spending
     if environment.recorder.limit_reached:
         course.stop_reason, course.error = StopReason.MAX_STEPS, None
+    elif spending.unpriced is not None:
+        course.stop_reason, course.error, course.broken = StopReason.BUDGET, None, InvalidReason.HARNESS
+        course.detail = f"budget: the price of model {spending.unpriced!r} is unknown"
+    elif spending.over and course.stop_reason is not StopReason.HARNESS_ERROR:
+        course.stop_reason, course.error = StopReason.BUDGET, None
+
+
+def _extending(limit: asyncio.Timeout, told: Callable[[float], None]) -> Callable[[float], None]:
+    """What adds time in which the agent had to wait for its turn to its time limit; may be called from any thread.
+
+    Whoever keeps that limit from outside is told as well.
+    """
+    loop = asyncio.get_running_loop()
+
+    def extend(seconds: float) -> None:
+        when = limit.when()
+        if when is not None:
+            with contextlib.suppress(RuntimeError):  # the limit was reached, or the turns are over
+                limit.reschedule(when + seconds)
+
+    def on_wait(seconds: float) -> None:
+        told(seconds)
+        with contextlib.suppress(RuntimeError):  # the loop has closed: a thread that outlived its trial
+            loop.call_soon_threadsafe(extend, seconds)
+
+    return on_wait
 
 
 def _cancelled_by_us(error: BaseException) -> bool:
@@ -298,8 +386,9 @@ async def _converse(
                 recorder.turn = number
                 turn = TurnInput(case_id=case.id, input=value, number=number, fixture=environment.fixture_name)
                 recorder.message("user", turn.message or value)
-                answer = await _timed(session, turn, course)
+                answer = await _timed(session, turn, course, environment.pace)
                 _take(answer, course)
+                recorder.spending.add_reported(answer.cost_usd)
                 if answer.stop_reason is not StopReason.ANSWERED:
                     return
                 answers.append(text_of(course.outputs[-1][0]))
@@ -307,8 +396,8 @@ async def _converse(
         session.close()
 
 
-async def _timed(session: Session, turn: TurnInput, course: _Course) -> Answer:
-    began = course.turn_began = time.perf_counter()
+async def _timed(session: Session, turn: TurnInput, course: _Course, pace: Pace) -> Answer:
+    began = course.turn_began = _own_time(pace)
     measured: float | None = None
     try:
         answer = await in_thread(session.invoke, turn) if session.blocking else session.invoke(turn)
@@ -317,7 +406,12 @@ async def _timed(session: Session, turn: TurnInput, course: _Course) -> Answer:
         return finished
     finally:
         course.turn_began = None
-        course.latency_ms += (time.perf_counter() - began) * 1000 if measured is None else measured
+        course.latency_ms += max(_own_time(pace) - began, 0.0) * 1000 if measured is None else measured
+
+
+def _own_time(pace: Pace) -> float:
+    """Seconds on a clock that stands still while a call waits for its turn."""
+    return time.perf_counter() - pace.waited_s
 
 
 def _take(answer: Answer, course: _Course) -> None:
@@ -331,7 +425,7 @@ def _take(answer: Answer, course: _Course) -> None:
 def _agent_error(error: BaseException) -> AgentError:
     lines = traceback.format_exception(type(error), error, _agents_own(error.__traceback__))
     name = f"{type(error).__module__}.{type(error).__qualname__}".removeprefix("builtins.")
-    return AgentError(type=name, message=_text(error), traceback="".join(lines)[-_TRACEBACK_KEPT:])
+    return AgentError(type=name, message=error_text(error), traceback="".join(lines)[-_TRACEBACK_KEPT:])
 
 
 def _agents_own(trace: TracebackType | None) -> TracebackType | None:
@@ -340,13 +434,6 @@ def _agents_own(trace: TracebackType | None) -> TracebackType | None:
     while at is not None and at.tb_frame.f_globals.get("__name__", "").startswith("seatrial."):
         at = at.tb_next
     return at or trace
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception as broken:  # noqa: BLE001  a hostile __str__ must not hide the failure
-        return f"<its text raised {type(broken).__name__}>"
 
 
 def _trace_of(environment: TrialEnvironment, agent: Agent[TrialEnvironment], course: _Course) -> Trace:
@@ -378,34 +465,28 @@ def _grading_context(
     course: _Course,
     settings: TrialSettings,
 ) -> GradingContext:
-    return GradingContext(
-        case=planned.case,
-        trace=trace,
+    return context_of(
+        planned,
+        trace,
         outcome=course.outcome if course.observed else None,
         output=course.outputs[-1][1] if course.outputs else None,
-        expected=planned.case.expected,
         secrets=environment.secrets,
-        rules=planned.rules,
         latency_ms=course.latency_ms,
         cost_usd=_cost(trace, course, settings.prices),
     )
 
 
 def _record(
-    planned: PlannedCase, trace: Trace, context: GradingContext, grading: _Grading, course: _Course
+    planned: PlannedCase, trace: Trace, context: GradingContext, grading: Grading, course: _Course
 ) -> TrialRecord:
     calls = list(trace.of(ModelCallEvent))
-    status, invalid = status_of(grading.grades, grading.failures, course.stop_reason, course.broken)
     return TrialRecord(
         case_id=planned.case.id,
         suite=planned.case.suite,
-        status=status,
-        invalid_reason=invalid,
+        **grading.verdict(course.stop_reason, course.broken, foreseen=course.waits_as_scripted),
         detail=course.detail or _detail(course, planned),
         stop_reason=course.stop_reason,
         error=course.error,
-        grades=tuple(grading.grades),
-        grader_failures=tuple(grading.failures),
         output=trace.output,
         outcome=None if context.outcome is None else dict(context.outcome),
         steps=trace.steps,
@@ -416,10 +497,13 @@ def _record(
         models=tuple(sorted({call.model for call in calls if call.model})),
         tokens=sum_tokens(calls),
         cost_usd=context.cost_usd,
+        judge_cost_usd=grading.judge_cost_usd,
         latency_ms=course.latency_ms,
         seed=course.seed,
         started=course.started,
         case_digest=planned.digest,
+        fixture_digest=planned.fixture_digest,
+        canaries_planted=dict(context.secrets) != dict(planned.secrets),
         observes=tuple(sorted(trace.observes)),
     )
 
@@ -433,7 +517,9 @@ def _detail(course: _Course, planned: PlannedCase) -> str:
             return f"timeout: the limit of {limits.timeout_s:g} s was reached"
         case StopReason.MAX_STEPS:
             return f"max_steps: the limit of {limits.steps} steps was reached"
-        case StopReason.WAITING_APPROVAL:
+        case StopReason.BUDGET:
+            return f"budget: the trial went above its limit of {limits.cost_usd:.12g} USD"
+        case StopReason.WAITING_APPROVAL if not course.waits_as_scripted:
             return "waiting_approval: an approval stayed unanswered"
         case _:
             return ""
@@ -447,31 +533,6 @@ def _cost(trace: Trace, course: _Course, prices: Mapping[str, Price]) -> float |
     if not trace.saw(Observable.MODEL_CALLS):
         return None
     return cost_of_calls(trace.of(ModelCallEvent), prices)
-
-
-async def _grade(graders: Sequence[Grader], context: GradingContext) -> _Grading:
-    """Every grader that applies, in order. One that breaks is on record and stops no other."""
-    grading = _Grading()
-    if context.trace.stop_reason is StopReason.HARNESS_ERROR:
-        return grading
-    for grader in graders:
-        if grader.needs_answer and not context.trace.answered:
-            continue
-        try:
-            grade = await in_thread(grader.grade, context) if grader.blocking else grader.grade(context)
-            grade = await grade if inspect.isawaitable(grade) else grade
-        except Exception as error:  # noqa: BLE001  the grader call: what it raises is its own failure
-            grading.failures.append(_grader_failure(grader, error))
-            continue
-        if grade is not None:
-            required = grader.required and grade.required
-            grading.grades.append(grade.model_copy(update={"name": grader.name, "required": required}))
-    return grading
-
-
-def _grader_failure(grader: Grader, error: Exception) -> GraderFailure:
-    kind = type(error).__name__
-    return GraderFailure(name=grader.name, error=kind, message=_text(error), required=grader.required)
 
 
 async def _clean_up(environment: TrialEnvironment, course: _Course) -> None:

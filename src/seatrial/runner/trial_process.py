@@ -89,6 +89,7 @@ def _run(bench: Bench, job: dict[str, Any], wire: _Wire) -> None:
         planned = bench.planned(job["case_id"], job["digest"])
         attempt = TrialAttempt(bench.agent, planned, job["trial_index"], bench.settings, job["attempt"])
         attempt.environment.recorder.on_change = lambda change: wire.send({"change": change})
+        attempt.on_wait = lambda seconds: wire.send({"waits": float(seconds)})
         attempt.on_agent = lambda begins: wire.send({"agent": begins})
         loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)

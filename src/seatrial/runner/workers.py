@@ -5,28 +5,35 @@ attempt ends as `timeout` and another worker goes on in its place. When it block
 loop are replaced by others in a fresh loop and thread: the attempt that blocks ends as `timeout`, with its trace so
 far; the others of that loop go on record as attempts that the harness broke off, and are made again. Such an attempt
 counts against no retry. Whatever a replaced worker still does is no longer taken from it.
+
+A worker for which the source has no trial now waits until one has ended; the run is over once the source has none and
+nothing is in flight. Between attempts a worker sleeps, and is then not overdue.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import math
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from seatrial.core.ports import PlannedCase, Sink, TrialSource
+from seatrial.core.ports import NOTHING_BEFORE, Earlier, PlannedCase, Sink, TrialSource
 from seatrial.core.trace import StopReason, Trace
 from seatrial.core.trial import InvalidReason, TrialRecord
-from seatrial.runner.trial import Relieved
+from seatrial.runner.retrying import backoff_s, worth_retrying
+from seatrial.runner.stopping import Stop, UntilStopped
+from seatrial.runner.trial import Relieved, seed_of
+from seatrial.runner.waiting import Turns
 from seatrial.runner.watchdog import LoopThread
 
-__all__ = ["GRACE_S", "Attempt", "Begin", "Running"]
+__all__ = ["GRACE_S", "Attempt", "Begin", "Repeating", "Running"]
 
 GRACE_S = 2.0
 """How long past its limit an agent may take to stop before it is given up."""
@@ -60,8 +67,10 @@ class _Job:
     index: int
     number: int = 1
     """Of the attempt."""
-    tries: int = 0
-    """Attempts so far that count against the case's retries."""
+    broken_off: int = 0
+    """Attempts so far that count against no retry."""
+    pause_s: float = 0.0
+    """To wait before the next attempt."""
     attempt: Attempt | None = None
     """In progress."""
     end: Mapping[str, Any] | None = None
@@ -77,22 +86,30 @@ class _Job:
             self.end = self.end or end
             self.attempt.cut_short(**self.end)
 
-    def again(self, record: TrialRecord, trace: Trace) -> bool:
+    def begun(self, begin: Begin) -> Attempt:
+        """The attempt to go on with."""
+        self.pause_s = 0.0
+        self.attempt = self.attempt or begin(self.planned, self.index, self.number)
+        return self.attempt
+
+    def ended(self, record: TrialRecord) -> TrialRecord:
+        """The attempt is over; gives its record as it is to be kept."""
+        end, self.attempt, self.end = self.end, None, None
+        if end is None or end["stop_reason"] is not StopReason.HARNESS_ERROR:
+            return record
+        self.broken_off += 1
+        return record.model_copy(update={"broken_off": True})
+
+    def again(self, record: TrialRecord, run_seed: int) -> bool:
         """Whether there is to be another attempt after this one."""
-        self.attempt, end, self.end = None, self.end, None
-        self.number += 1
-        if end is not None and end["stop_reason"] is StopReason.HARNESS_ERROR:
-            return True
-        self.tries += 1
         retries = self.planned.case.retries
-        return self.tries < retries.attempts and _worth_retrying(record, trace, retries.on)
-
-
-def _worth_retrying(record: TrialRecord, trace: Trace, named: tuple[str, ...]) -> bool:
-    """Whether the trial ended in one of the named faults: `timeout`, or the class name of what the agent raised."""
-    if record.stop_reason is StopReason.TIMEOUT:
-        return "timeout" in named
-    return trace.error is not None and bool({trace.error.type, trace.error.type.rpartition(".")[2]} & set(named))
+        if not worth_retrying(record, retries, broken_off=self.broken_off):
+            return False
+        if not record.broken_off:
+            seed = seed_of(run_seed, self.planned.case.id, self.index)
+            self.pause_s = backoff_s(retries, seed, self.number - self.broken_off)
+        self.number += 1
+        return True
 
 
 @dataclass(eq=False)
@@ -102,12 +119,26 @@ class _Worker:
     job: _Job | None = None
     over: bool = False
     """There was no job left."""
+    turn: asyncio.Future[None] | None = None
+    """What it waits for when there is no job now."""
     replaced: bool = False
 
     def overdue(self, now: float) -> bool:
         attempt = None if self.job is None else self.job.attempt
         deadline = None if attempt is None else attempt.deadline
         return deadline is not None and now > deadline
+
+
+@dataclass(frozen=True)
+class Repeating:
+    """How attempts are repeated."""
+
+    seed: int = 0
+    """Of the run; pauses are drawn from it."""
+    before: Earlier = NOTHING_BEFORE
+    """Which attempts were made before."""
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    """How to wait between attempts, in seconds."""
 
 
 class Running:
@@ -121,15 +152,17 @@ class Running:
         *,
         concurrency: int,
         grace_s: float | None = GRACE_S,
-        retry: bool = True,
+        repeating: Repeating | None,
         surroundings: AbstractContextManager[object],
     ) -> None:
-        """`surroundings` lasts as long as the run. `grace_s` None: nobody is watched. `retry` False: whoever asks for
-        a trial repeats it."""
+        """`surroundings` lasts as long as the run. `grace_s` None: nobody is watched. `repeating` None: whoever asks
+        for a trial repeats it."""
         self.done: Future[None] = Future()
         """Resolves when all trials have ended; carries what the work raised."""
-        self._source, self._sink, self._begin = source, sink, begin
-        self._grace_s, self._retry = grace_s, retry
+        self._stop = Stop()
+        self._turns, self._sink, self._begin = Turns(source), UntilStopped(sink, self._stop), begin
+        self._grace_s, self._repeats = grace_s, repeating is not None
+        self._repeating = repeating or Repeating()
         self._stopped_at: float | None = None
         self._lock = threading.Lock()
         self._workers = [_Worker() for _ in range(concurrency)]
@@ -148,8 +181,12 @@ class Running:
             raise
 
     def stop(self) -> None:
-        """Cancel the trials in flight and wait until they have cleaned up; an agent that will not stop is left."""
+        """Cancel the trials in flight and wait until they have cleaned up; an agent that will not stop is left.
+
+        Nothing is written, started or retried any more.
+        """
         with self._lock:
+            self._stop.requested = True
             self._stopped_at = time.monotonic()
             self._loop.cancel()
         self._thread.join()
@@ -157,36 +194,49 @@ class Running:
     # --- the workers' side -------------------------------------------------------------------------------------------
 
     async def _work(self, worker: _Worker) -> None:
-        if worker.job is None:
-            self._take(worker)
-        while (job := worker.job) is not None:
-            job.attempt = job.attempt or self._begin(job.planned, job.index, job.number)
+        while (attempt := await self._next_attempt(worker)) is not None:
             try:
-                record, trace = await job.attempt.run()
+                record, trace = await attempt.run()
             except Relieved:
                 return
-            if not self._hand_over(worker, job, record, trace):
+            self._hand_over(worker, record, trace)
+
+    async def _next_attempt(self, worker: _Worker) -> Attempt | None:
+        """What a worker is to do next; None when it is replaced, or nothing is left to do."""
+        while (turn := self._ask(worker)) is not None:
+            await turn
+        if worker.job is not None and worker.job.pause_s:
+            await self._repeating.sleep(worker.job.pause_s)
+        with self._lock:
+            return None if worker.replaced or worker.job is None else worker.job.begun(self._begin)
+
+    def _ask(self, worker: _Worker) -> asyncio.Future[None] | None:
+        """Give a worker without a job its next one, if there is one; else what to wait for, if there may be one."""
+        with self._lock:
+            worker.turn = None
+            if worker.job is None and not worker.replaced:
+                given = self._turns.ask()
+                if isinstance(given, asyncio.Future):
+                    worker.turn = given
+                else:
+                    worker.job, worker.over = (None, True) if given is None else (self._job(*given), False)
+            return worker.turn
+
+    def _job(self, planned: PlannedCase, index: int) -> _Job:
+        place, before = (planned.case.id, index), self._repeating.before
+        return _Job(planned, index, before.attempts.get(place, 0) + 1, before.broken_off.get(place, 0))
+
+    def _hand_over(self, worker: _Worker, record: TrialRecord, trace: Trace) -> None:
+        """Keep what a worker brings; nothing is taken from a replaced one. Raises CancelledError after a stop."""
+        with self._lock:
+            job = worker.job
+            if worker.replaced or job is None:
                 return
-
-    def _take(self, worker: _Worker) -> None:
-        with self._lock:
-            if not worker.replaced:
-                self._next_job(worker)
-
-    def _next_job(self, worker: _Worker) -> None:
-        trial = self._source.next()
-        worker.job, worker.over = (None, True) if trial is None else (_Job(*trial), False)
-
-    def _hand_over(self, worker: _Worker, job: _Job, record: TrialRecord, trace: Trace) -> bool:
-        """Keep what a worker brings and give it its next job, in one step; nothing is taken from a replaced one."""
-        with self._lock:
-            if worker.replaced:
-                return False
+            record = job.ended(record)
             kept = self._sink.write(record, trace)
-            if not (job.again(record, trace) and self._retry):
-                self._source.finished(kept)
-                self._next_job(worker)
-            return True
+            if not (self._repeats and job.again(record, self._repeating.seed)):
+                worker.job = None
+                self._turns.finished(kept)
 
     # --- the watchdog's side -----------------------------------------------------------------------------------------
 
@@ -260,6 +310,8 @@ class Running:
     def _replacement(self, worker: _Worker, end: Mapping[str, Any]) -> _Worker:
         """Another worker for the job of this one, whose attempt is cut short."""
         worker.replaced = True
+        if worker.turn is not None:
+            self._turns.leave(worker.turn)
         if worker.job is not None:
             worker.job.cut_short(**end)
         fresh = _Worker(worker.job)

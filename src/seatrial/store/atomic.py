@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
 from pathlib import Path
 
@@ -11,14 +12,33 @@ from seatrial.errors import StorageError
 __all__ = ["write_text"]
 
 
-def write_text(path: Path, text: str) -> None:
-    """Replace the file at `path` by `text` (UTF-8) in one step; StorageError naming the path when that fails."""
+def write_text(path: Path, text: str, *, durable: bool = False) -> None:
+    """Replace the file at `path` by `text` (UTF-8) in one step; StorageError naming the path when that fails.
+
+    `durable`: it is on the disk when this returns, so that the end of the machine leaves the new file too.
+    """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(text, encoding="utf-8", newline="\n")
+        with temporary.open("w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         temporary.replace(path)
+        if durable:
+            _sync_folder(path.parent)
     except OSError as error:
         with contextlib.suppress(OSError):  # the first error is the one to tell
             temporary.unlink()
         raise StorageError(f"{path}: cannot be written ({error.strerror or error})") from error
+
+
+def _sync_folder(folder: Path) -> None:
+    """Put the folder's names on the disk, where folders can be opened at all."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,69 +1,100 @@
-"""A run folder: `run.json`, `cases.jsonl`, `trials.jsonl`, `traces.jsonl`, `outputs/`.
+"""A run folder: `run.json`, `cases.jsonl`, `trials.jsonl`, `traces.jsonl`, `outputs/`; `run.lock` while it is written.
 
 `trials.jsonl` is append-only, a line a finished trial; each line holds the digest of the line before, so that a line
 that was changed or taken out later shows. The trace goes first, so a trial on record always has its trace. Everything
-passes through the redactor before it is written.
+passes through the redactor before it is written. A run that has ended, in whatever way, can be gone on with.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
+import pydantic_core
 from pydantic import BaseModel, ValidationError
 
 from seatrial.core.case import Case
 from seatrial.core.encoding import dumps, shortened
 from seatrial.core.ids import file_name
-from seatrial.core.run import RunInfo
+from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
 from seatrial.errors import StorageError, UsageError
 from seatrial.store.atomic import write_text
+from seatrial.store.journal import FIRST_LINK, TRACES, Journal, Line, finished_lines, line_digest, repair
+from seatrial.store.lock import LOCK_NAME, FolderLock
 
-__all__ = ["Masks", "RunFolder", "RunWriter", "is_run_folder"]
+__all__ = ["Masks", "RunFolder", "RunWriter", "StoredTrial", "has_begun", "is_run_folder"]
 
 INLINE_OUTPUT = 64 * 1024
 """Outputs whose JSON is longer (in characters) go whole to `outputs/`."""
-FIRST_LINK = "sha256:" + "0" * 64
-"""What the first line of the chain holds as the digest of the line before."""
+_INFO = "run.json"
+_CASES = "cases.jsonl"
 
 
 class Masks(Protocol):
     """What replaces secrets before anything is written."""
+
+    def may_hold(self, line: str) -> bool:
+        """Whether JSON text may hold a secret. False is certain, and cheaper than `value`."""
 
     def value(self, value: Any) -> Any:
         """The JSON data with every secret replaced; the same object when it held none."""
 
 
 class _NoMask:
+    def may_hold(self, line: str) -> bool:
+        return False
+
     def value(self, value: Any) -> Any:
         return value
 
 
 def is_run_folder(folder: Path) -> bool:
     """Whether a run was written here."""
-    return (folder / "run.json").is_file()
+    return (folder / _INFO).is_file()
 
 
-def line_digest(line: bytes) -> str:
-    """`sha256:...` of a line without its line feed."""
-    return "sha256:" + hashlib.sha256(line).hexdigest()
+def has_begun(folder: Path) -> bool:
+    """Whether the folder holds anything; what a run leaves that ended before its `run.json` stood is nothing.
+
+    Raises StorageError when it cannot be a run folder.
+    """
+    try:
+        return folder.exists() and not all(_is_leftover(path.name) for path in folder.iterdir())
+    except OSError as error:
+        raise StorageError(f"{folder}: cannot be used as a run folder ({error.strerror or error})") from error
+
+
+def _is_leftover(name: str) -> bool:
+    return name == LOCK_NAME or re.fullmatch(rf"\.{re.escape(_INFO)}\.[0-9a-f]+\.tmp", name) is not None
 
 
 class RunWriter:
-    """Writes one run; a Sink. Opened with `create`, ended with `finish`."""
+    """Writes one run; a Sink. Opened with `create` or `resume`, ended with `finish`."""
 
-    def __init__(self, folder: Path, info: RunInfo, masks: Masks) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        info: RunInfo,
+        masks: Masks,
+        kept: tuple[TrialRecord, ...],
+        journal: Journal,
+        lock: FolderLock,
+    ) -> None:
         self.folder = folder
         self.info = info
+        self.kept = kept
+        """What stood on record when it was opened, in order."""
         self._masks = masks
-        self._previous = FIRST_LINK
-        self._trials = _append(folder / "trials.jsonl")
-        self._traces = _append(folder / "traces.jsonl")
+        self._journal = journal
+        self._lock = lock
 
     @classmethod
     def create(cls, folder: Path, info: RunInfo, cases: Sequence[Case], masks: Masks | None = None) -> RunWriter:
@@ -71,52 +102,98 @@ class RunWriter:
 
         Raises UsageError when the folder holds anything, StorageError when it cannot be written.
         """
-        masks = masks or _NoMask()
+        _refuse_begun(folder)
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            occupied = any(folder.iterdir())
         except OSError as error:
             raise StorageError(f"{folder}: cannot be used as a run folder ({error.strerror or error})") from error
-        if occupied:
-            raise UsageError(f"{folder}: the output folder is not empty; name a new one")
-        lines = (dumps(_masked(_case_json(case), masks, _OF_CASES)) + "\n" for case in cases)
-        write_text(folder / "cases.jsonl", "".join(lines))
-        writer = cls(folder, info, masks)
-        writer._write_info()
-        return writer
+        lock = FolderLock(folder)
+        return cls._open(folder, info, cases, masks or _NoMask(), lock, fresh=True)
+
+    @classmethod
+    def resume(cls, folder: Path, info: RunInfo, cases: Sequence[Case], masks: Masks | None = None) -> RunWriter:
+        """Go on with the run in the folder, whatever ended it: torn ends are cut off, the chain goes on.
+
+        Raises UsageError when a live process writes it, StorageError when a line was changed since, or it cannot be
+        written.
+        """
+        return cls._open(folder, info, cases, masks or _NoMask(), FolderLock(folder), fresh=False)
+
+    @classmethod
+    def _open(
+        cls, folder: Path, info: RunInfo, cases: Sequence[Case], masks: Masks, lock: FolderLock, *, fresh: bool
+    ) -> RunWriter:
+        try:
+            if fresh:
+                _refuse_begun(folder)  # another run may have come and gone before the lock was ours
+            lines = repair(folder)
+            _write_info(folder, info, masks)  # first of all: a folder without it holds no run
+            if not (folder / _CASES).exists():
+                text = (dumps(_masked(_case_json(case), masks, _OF_CASES)) + "\n" for case in cases)
+                write_text(folder / _CASES, "".join(text), durable=True)
+            journal = Journal(folder, previous=_chain_end(lines))
+            return cls(folder, info, masks, _records(lines), journal, lock)
+        except BaseException:
+            lock.release()
+            raise
 
     def write(self, record: TrialRecord, trace: Trace) -> TrialRecord:
         """Append one finished trial; gives the record as written (masked, linked, large output moved out)."""
+        return self._keep(record, self._journal.trace(self._trace_line(record, trace).encode()))
+
+    def _trace_line(self, record: TrialRecord, trace: Trace) -> str:
         key = {"case_id": record.case_id, "trial_index": record.trial_index, "attempt": record.attempt}
-        trace_json = _masked(_trace_json(trace), self._masks, _OF_TRACES)
-        position = self._append_line(self._traces, dumps({**key, **trace_json}))
-        data = _masked(record.model_dump(mode="json"), self._masks, _OF_RECORDS)
-        data.update(run_id=self.info.run_id, trace_at=position, previous=self._previous)
+        data = _trace_json(trace)
+        line = _json({**key, **data})
+        return _json({**key, **_masked(data, self._masks, _OF_TRACES)}) if self._masks.may_hold(line) else line
+
+    def write_again(self, record: TrialRecord, stored: StoredTrial) -> TrialRecord:
+        """Append a trial of another run with the record it has now; its trace stays as it was written there.
+
+        A value that only this run's masks know is masked. A large output is whole in `record`.
+        """
+        line = stored.line.decode("utf-8")
+        if self._masks.may_hold(line):
+            line = _json(_masked(stored.data, self._masks, _OF_TRACES))
+        return self._keep(record, self._journal.trace(line.encode()))
+
+    def _keep(self, record: TrialRecord, trace_at: int) -> TrialRecord:
+        links: dict[str, Any] = {"run_id": self.info.run_id, "build_id": self.info.build_id}
+        links |= {"trace_at": trace_at, "previous": self._journal.previous}
+        record = record.model_copy(update=links)
+        line = _json(record)
+        if len(line) > INLINE_OUTPUT or self._masks.may_hold(line):
+            record = self._reworked(record, links)
+            line = _json(record)
+        self._journal.record(line.encode())
+        return record
+
+    def _reworked(self, record: TrialRecord, links: dict[str, Any]) -> TrialRecord:
+        """The record masked, and without an output that is too large for a line."""
+        data = _masked(record.model_dump(mode="json"), self._masks, _OF_RECORDS) | links
         self._move_large_output(data)
-        line = dumps(data)
-        self._append_line(self._trials, line)
-        self._previous = line_digest(line.encode("utf-8"))
         return TrialRecord.model_validate(data)
 
-    def finish(self, info: RunInfo) -> None:
-        """Write the final `run.json` and let go of the files."""
-        self.info = info
-        self._trials.close()
-        self._traces.close()
-        self._write_info()
+    def commit(self) -> None:
+        """Put everything written so far on the disk. Raises StorageError."""
+        self._journal.commit()
 
-    def _write_info(self) -> None:
-        data = self.info.model_dump(mode="json")
-        data.update({name: self._masks.value(data[name]) for name in ("agent", "judge", "options", "command")})
-        write_text(self.folder / "run.json", dumps(data, indent=2) + "\n")
-
-    def _append_line(self, file: IO[bytes], text: str) -> int:
-        position = file.tell()
+    def finish(self, info: RunInfo) -> RunInfo:
+        """Write the final `run.json` and let go of the folder, whatever comes of that; gives what was written."""
+        self.info = info.model_copy(update={"chain_end": self._journal.previous})
         try:
-            file.write(text.encode("utf-8") + b"\n")
-        except OSError as error:
-            raise StorageError(f"{file.name}: cannot be written ({error.strerror or error})") from error
-        return position
+            self._journal.close()
+            _write_info(self.folder, self.info, self._masks)
+        finally:
+            self.close()
+        return self.info
+
+    def close(self) -> None:
+        """Let go of the folder and say nothing of how the run ended; after `finish`, nothing more happens."""
+        try:
+            self._journal.close()
+        finally:
+            self._lock.release()
 
     def _move_large_output(self, data: dict[str, Any]) -> None:
         text = data["output"] if isinstance(data["output"], str) else dumps(data["output"])
@@ -126,8 +203,15 @@ class RunWriter:
         key = f"{data['case_id']}#{data['trial_index']}"
         name = f"outputs/{file_name(key)}.{data['attempt']}.{suffix}"
         write_text(self.folder / name, text if suffix == "txt" else dumps(data["output"]))
+        self._journal.beside(self.folder / name)
         data["output"] = shortened(text)
         data["output_file"] = name
+
+
+def _write_info(folder: Path, info: RunInfo, masks: Masks) -> None:
+    data = info.model_dump(mode="json")
+    data.update({name: masks.value(data[name]) for name in ("agent", "judge", "options", "command", "resumed")})
+    write_text(folder / _INFO, dumps(data, indent=2) + "\n", durable=True)
 
 
 def _storable(text: str) -> bool:
@@ -135,8 +219,11 @@ def _storable(text: str) -> bool:
 
 
 _OF_CASES = ("id", "suite", "risk", "thresholds", "limits")
-_OF_RECORDS = ("case_id", "suite", "status", "invalid_reason", "stop_reason", "case_digest", "observes")
-_OF_TRACES = ("observes", "stop_reason")
+_OF_RECORDS = (
+    *("case_id", "suite", "status", "invalid_reason", "broken", "stop_reason", "observes"),
+    *("case_digest", "fixture_digest"),
+)
+_OF_TRACES = ("case_id", "observes", "stop_reason")
 _OF_PARTS = ("kind", "state", "decision", "role", "source", "verdict")
 
 
@@ -166,11 +253,59 @@ def _trace_json(trace: Trace) -> dict[str, Any]:
     return data
 
 
-def _append(path: Path) -> IO[bytes]:
+def _json(data: Any) -> str:
+    """JSON as the text of a line, encodable as UTF-8."""
     try:
-        return path.open("ab", buffering=0)
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be written ({error.strerror or error})") from error
+        # what `dumps` gives, several times as fast; a figure that is no finite number is unknown
+        return pydantic_core.to_json(data, inf_nan_mode="null").decode()
+    except pydantic_core.PydanticSerializationError:  # lone surrogates, as escapes
+        return dumps(data.model_dump(mode="json") if isinstance(data, BaseModel) else data)
+
+
+def _refuse_begun(folder: Path) -> None:
+    if has_begun(folder):
+        more = ", or resume the run in it" if is_run_folder(folder) else ""
+        raise UsageError(f"{folder}: the output folder is not empty; name a new one{more}")
+
+
+def _chain_end(lines: Sequence[Line]) -> str:
+    return line_digest(lines[-1].text[:-1]) if lines else FIRST_LINK
+
+
+def _records(lines: Iterable[Line]) -> tuple[TrialRecord, ...]:
+    """The union of all attempts: where one is on record twice, the first record counts."""
+    records: dict[tuple[str, int, int], TrialRecord] = {}
+    for line in lines:
+        record = _validated(TrialRecord, line.data, line.place)
+        records.setdefault((record.case_id, record.trial_index, record.attempt), record)
+    return tuple(records.values())
+
+
+@dataclass(frozen=True)
+class StoredTrial:
+    """A finished trial as it stands in a run folder."""
+
+    record: TrialRecord
+    line: bytes
+    """Its line of `traces.jsonl`, without its line feed."""
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """What the line holds. StorageError when it cannot be read."""
+        try:
+            data: dict[str, Any] = json.loads(self.line)
+        except ValueError as error:
+            raise StorageError(f"the trace of {self.record.key} cannot be read: {_first_line(error)}") from error
+        return data
+
+    def trace(self, data: Any = None) -> Trace:
+        """The trace; of changed `data` when that is given. StorageError when it is none."""
+        fields = {key: value for key, value in (data or self.data).items() if key not in _KEY}
+        return _validated(Trace, fields, f"trace of {self.record.key}")
+
+
+_KEY = ("case_id", "trial_index", "attempt")
+"""What a line of `traces.jsonl` says besides the trace: whose it is."""
 
 
 class RunFolder:
@@ -184,35 +319,67 @@ class RunFolder:
     @property
     def info(self) -> RunInfo:
         """`run.json`; StorageError when it cannot be read."""
-        path = self.folder / "run.json"
+        path = self.folder / _INFO
         try:
             return RunInfo.model_validate_json(path.read_bytes())
         except (OSError, ValidationError) as error:
             raise StorageError(f"{path}: cannot be read as a run: {_first_line(error)}") from error
 
     def cases(self) -> tuple[Case, ...]:
-        """The selected cases as they were, in order."""
-        return tuple(_validated(Case, data, place) for place, data in _lines(self.folder / "cases.jsonl"))
+        """The selected cases as they were, in order; StorageError when the run ended before they were written."""
+        path = self.folder / _CASES
+        if not path.is_file():
+            raise StorageError(f"{path}: is missing; the run ended before it began, and can be resumed")
+        return tuple(_validated(Case, data, place) for place, data in _lines(path))
 
     def records(self) -> tuple[TrialRecord, ...]:
-        """Every finished trial in the order in which they finished. A torn last line is no finished trial."""
-        path = self.folder / "trials.jsonl"
-        return tuple(_validated(TrialRecord, data, place) for place, data in _lines(path))
+        """Every finished trial's attempts, each once, in the order in which they finished.
+
+        What is torn at the end of the files is no finished trial.
+        """
+        return _records(finished_lines(self.folder))
+
+    def is_whole(self) -> bool:
+        """Whether the run was finished and nothing of its trials went missing since."""
+        info = self.info
+        if info.status is not RunStatus.FINISHED:
+            return False
+        last = deque(finished_lines(self.folder), maxlen=1)
+        return info.chain_end in (None, _chain_end(last))  # None: written by a version that did not note it
+
+    def stored(self) -> Iterator[StoredTrial]:
+        """Every finished trial with its trace, one at a time, in the order in which they finished.
+
+        Raises StorageError when a trace is missing.
+        """
+        traces, seen = self.folder / TRACES, set[tuple[str, int, int]]()
+        try:
+            with traces.open("rb") as file:
+                for line in finished_lines(self.folder):
+                    record = _validated(TrialRecord, line.data, line.place)
+                    if record.trace_at is None:
+                        raise StorageError(f"{line.place}: {record.key} has no trace on record")
+                    place = (record.case_id, record.trial_index, record.attempt)
+                    if place not in seen:
+                        seen.add(place)
+                        file.seek(record.trace_at)
+                        yield StoredTrial(record, file.readline().rstrip(b"\n"))
+        except OSError as error:
+            raise StorageError(f"{traces}: cannot be read ({error.strerror or error})") from error
 
     def trace(self, record: TrialRecord) -> Trace:
         """The trace of one trial; StorageError when it is missing."""
-        path = self.folder / "traces.jsonl"
+        path = self.folder / TRACES
         if record.trace_at is None:
             raise StorageError(f"{path}: {record.key} has no trace on record")
         try:
             with path.open("rb") as file:
                 file.seek(record.trace_at)
-                data = json.loads(file.readline())
-        except (OSError, ValueError) as error:
+                return StoredTrial(record, file.readline()).trace()
+        except OSError as error:
             raise StorageError(f"{path}: the trace of {record.key} cannot be read: {_first_line(error)}") from error
-        for key in ("case_id", "trial_index", "attempt"):
-            data.pop(key, None)
-        return _validated(Trace, data, f"{path}: trace of {record.key}")
+        except StorageError as error:
+            raise StorageError(f"{path}: {error}") from error
 
     def output(self, record: TrialRecord) -> Any:
         """The whole final output, from `outputs/` when it was moved there."""
@@ -220,22 +387,18 @@ class RunFolder:
             return record.output
         path = self.folder / record.output_file
         try:
-            text = path.read_text(encoding="utf-8")
+            text = path.read_bytes().decode("utf-8")  # as it was said, its line ends too
         except OSError as error:
             raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
         return json.loads(text) if path.suffix == ".json" else text
 
 
 def _lines(path: Path) -> Iterator[tuple[str, Any]]:
-    if not path.is_file():
-        return
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             try:
                 yield f"{path}:{number}", json.loads(line)
             except ValueError as error:
-                if not line.endswith(b"\n"):
-                    return  # the process ended while it wrote this line: the trial had not finished
                 raise StorageError(f"{path}:{number}: is not JSON: {_first_line(error)}") from error
 
 

@@ -2,8 +2,10 @@
 
 Cases are paired by id on equal digests. A case `broke` when it met its required successes and now certainly does not
 (`fixed`: the reverse); otherwise its pass rates decide between `worse`, `better` and `same`. A case without a valid
-trial on a side is `incomplete`. `new`, `removed` and `edited` cases are listed apart; new and edited ones decide
-nothing, and a removed one leaves the comparison incomplete: what the baseline promises was not tried.
+trial on a side is `incomplete`. Where a side stopped its trials once a case was decided (curtailment), only verdicts
+compare: the case broke, is fixed or the same, and `incomplete` when one side has no verdict. `new`, `removed` and
+`edited` cases are listed apart; new and edited ones decide nothing, and a removed one leaves the comparison incomplete:
+what the baseline promises was not tried.
 
 A broken case decides by itself when chance cannot explain it (the case or both agents are declared deterministic) or
 when its risk is critical; any other is within noise and asks for review. Both sides keep their trials, so that tests
@@ -39,6 +41,7 @@ class Change(StrEnum):
 
 
 APART = frozenset({Change.NEW, Change.REMOVED, Change.EDITED})
+_DECIDED = frozenset({CaseVerdict.PASSED, CaseVerdict.FAILED})
 _UNTRIED = frozenset({Change.INCOMPLETE, Change.REMOVED})
 
 
@@ -88,6 +91,12 @@ class Comparison:
         return {change: found[change] for change in Change if found[change]}
 
     @property
+    def curtailed(self) -> tuple[str, ...]:
+        """Which sides (`baseline`, `candidate`) stopped trials once a case was decided: only verdicts compare."""
+        sides = {"baseline": (row.baseline for row in self.cases), "candidate": (row.candidate for row in self.cases)}
+        return tuple(name for name, cases in sides.items() if any(case and case.curtailed for case in cases))
+
+    @property
     def in_common(self) -> int:
         """Cases that both sides ran in the same form."""
         return sum(row.paired for row in self.cases)
@@ -128,13 +137,15 @@ def _compared(case_id: str, before: SideCase | None, after: SideCase | None) -> 
 
 
 def _change(before: SideCase, after: SideCase) -> Change:
-    if before.rate is None or after.rate is None:
+    if not before.valid or not after.valid:
         return Change.INCOMPLETE
     match before.verdict, after.verdict:
         case CaseVerdict.PASSED, CaseVerdict.FAILED:
             return Change.BROKE
         case CaseVerdict.FAILED, CaseVerdict.PASSED:
             return Change.FIXED
+    if before.curtailed or after.curtailed:
+        return Change.SAME if before.verdict is after.verdict in _DECIDED else Change.INCOMPLETE
     # counted in whole numbers: 2/3 and 4/6 are the same rate
     now, then = after.passes * before.valid, before.passes * after.valid
     return Change.SAME if now == then else (Change.BETTER if now > then else Change.WORSE)

@@ -11,7 +11,7 @@ from seatrial.verdict.comparison import CaseComparison
 from seatrial.verdict.metrics import CaseResult
 from seatrial.verdict.trials import Trial
 
-__all__ = ["Evidence", "Figure"]
+__all__ = ["Evidence", "Figure", "of_curtailed"]
 
 
 @dataclass(frozen=True)
@@ -73,3 +73,20 @@ class Figure:
     def none(cls, missing: str, *, absent: bool = False) -> Figure:
         """A figure that cannot be computed."""
         return cls(None, missing=missing, absent=absent)
+
+
+_OF_VERDICTS = frozenset({"new_failures", "candidate_failure_count"})
+_CURTAILED = "trials stopped once cases were decided (--stop-when-decided), so that only verdicts count"
+
+
+def of_curtailed(metric: str, figure: Figure) -> Figure:
+    """What a figure is worth where trials stopped once their case was decided.
+
+    Verdicts are those of all trials. A count that more trials can only raise is a lower bound; any other figure is of a
+    choice of trials that depends on their outcomes.
+    """
+    if metric in _OF_VERDICTS or figure.value is None:
+        return figure
+    if figure.floor and metric != "cost_per_success_usd":
+        return replace(figure, missing=figure.missing or _CURTAILED)
+    return Figure.none(_CURTAILED)

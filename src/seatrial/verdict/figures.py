@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import fsum
 
 from seatrial.core.grade import Verdict
 from seatrial.core.run import RunInfo, RunStatus
@@ -18,6 +19,7 @@ __all__ = [
     "Latency",
     "Mean",
     "Problem",
+    "Saved",
     "agreement",
     "cost_figure",
     "first_attempt",
@@ -26,6 +28,7 @@ __all__ = [
     "mean_steps",
     "mean_tokens",
     "problems",
+    "saved",
     "stops",
 ]
 
@@ -75,8 +78,11 @@ def first_attempt(results: Sequence[CaseResult]) -> Mean:
 
 
 def agreement(results: Sequence[CaseResult]) -> Mean:
-    """Mean over cases of the chance that two of its trials agree; cases with a single valid trial have none."""
-    return mean_of([consistency(result.passes, result.valid) if result.valid else None for result in results])
+    """Mean over cases of the chance that two of its trials agree; cases with a single valid trial have none, nor have
+    those whose trials stopped at the one that decided."""
+    able = [result.valid > 0 and not result.curtailed for result in results]
+    pairs = zip(results, able, strict=True)
+    return mean_of([consistency(result.passes, result.valid) if can else None for result, can in pairs])
 
 
 @dataclass(frozen=True)
@@ -91,6 +97,8 @@ class CostFigure:
     """Of attempts that a later one replaced."""
     invalid: Cost
     """Of the deciding attempts of invalid and ungraded trials."""
+    judges: Cost
+    """Of the models behind judges, over every attempt; beside the others, not in them."""
     passes: int
 
     @property
@@ -107,8 +115,36 @@ def cost_figure(results: Sequence[CaseResult]) -> CostFigure:
         valid=Cost.of(trial.last for trial in trials if trial.valid),
         retried=Cost.of(record for trial in trials for record in trial.attempts[:-1]),
         invalid=Cost.of(trial.last for trial in trials if not trial.valid),
+        judges=Cost.of_judges(record for trial in trials for record in trial.attempts),
         passes=sum(trial.passed for trial in trials),
     )
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What curtailment saved."""
+
+    trials: int
+    """Trials that no verdict needed."""
+    usd: float | None
+    """About what they would have cost: each what a trial of its case cost on average. None: known of no such case."""
+    priced: int
+    """Trials of them whose cost can be told so."""
+
+
+def saved(info: RunInfo, results: Sequence[CaseResult]) -> Saved | None:
+    """The trials that were not needed, as money too; None for a run that was not curtailed."""
+    if not info.curtailed:
+        return None
+    shares = [(result.saved, _mean_cost(result)) for result in results if result.saved]
+    known = [(trials, cost) for trials, cost in shares if cost is not None]
+    money = fsum(trials * cost for trials, cost in known) if known or not shares else None
+    return Saved(sum(trials for trials, _ in shares), money, sum(trials for trials, _ in known))
+
+
+def _mean_cost(result: CaseResult) -> float | None:
+    costs = [usd for trial in result.recorded if (usd := trial.cost.usd) is not None]
+    return fsum(costs) / len(costs) if costs else None
 
 
 @dataclass(frozen=True)
@@ -142,7 +178,7 @@ class Problem:
     """Something that leaves the evidence thinner than it looks."""
 
     kind: str
-    """grader_failure, abstained, fixture, harness, judge, ungraded, not_run or run."""
+    """grader_failure, abstained, fixture, harness, judge, leftovers, ungraded, not_run or run."""
     message: str
     case: str = ""
     trial: int | None = None
@@ -153,7 +189,7 @@ class Problem:
 
 
 def problems(info: RunInfo, results: Sequence[CaseResult]) -> tuple[Problem, ...]:
-    """Everything that is no verdict on the agent, case by case; what ended the whole run first."""
+    """Everything that is no verdict on a case, case by case; what ended the whole run first."""
     found: list[Problem] = []
     if info.status in (RunStatus.INTERRUPTED, RunStatus.OUT_OF_BUDGET):
         word = str(info.status).replace("_", " ")
@@ -167,7 +203,7 @@ def problems(info: RunInfo, results: Sequence[CaseResult]) -> tuple[Problem, ...
 
 
 def _case_problems(result: CaseResult) -> Iterable[Problem]:
-    missing = result.trials - result.run
+    missing = result.trials - result.run - result.saved
     if missing:
         yield Problem("not_run", f"{missing} of {result.trials} trials did not run", result.case_id)
     if result.verdict is CaseVerdict.UNGRADED:
@@ -184,3 +220,16 @@ def _trial_problems(record: TrialRecord) -> Iterable[Problem]:
     by_others = record.invalid_reason in (InvalidReason.GRADER, InvalidReason.UNOBSERVED)
     if record.status is TrialStatus.INVALID and not (by_others and (record.grader_failures or record.grades)):
         yield Problem(str(record.invalid_reason or "harness"), reason_of(record), case, trial)
+    for leftover in record.leftovers:
+        yield Problem("leftovers", leftover.what + _company(leftover.during), case, trial, required=False)
+
+
+_COMPANY_TOLD = 4
+
+
+def _company(during: Sequence[str]) -> str:
+    """`, during a#1, b#1`: several trials ran, and one of them did it."""
+    if not during:
+        return ""
+    rest = len(during) - _COMPANY_TOLD
+    return f", during {', '.join(during[:_COMPANY_TOLD])}" + (f" or {rest} more" if rest > 0 else "")

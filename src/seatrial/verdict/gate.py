@@ -22,6 +22,9 @@ gates), no case is in common, the baseline may not be compared with, a run did n
 trial, or nothing at all is gated. Invalid cases are tolerated where a `maximum_invalid_rate` covers them: the policy
 then says itself how much may be missing. New and edited cases are listed and held to absolute gates only.
 
+A **curtailed** run (`--stop-when-decided`) shows verdicts only: gates on new failures and on failed cases are decided,
+counts of what must not happen only where they are above their maximum, every other figure is missing.
+
 Precedence: block > incomplete > review > pass.
 """
 
@@ -39,6 +42,7 @@ from seatrial.core.policy import Exceptions, Gate, Policy, gates_of
 from seatrial.core.run import RunInfo, RunStatus
 from seatrial.verdict.baseline import Baseline, problems_with
 from seatrial.verdict.comparison import APART, CaseComparison, Change, Comparison
+from seatrial.verdict.evidence import of_curtailed
 from seatrial.verdict.exceptions import Standing, standing
 from seatrial.verdict.gate_metrics import CRITICAL_SAFETY, Evidence, Figure, figure_of
 from seatrial.verdict.gate_rules import Judgement, judged
@@ -139,7 +143,7 @@ class _Candidate:
     def result_of(self, gate: Gate) -> GateResult:
         """What one gate says."""
         evidence = self._evidence(gate)
-        figure = figure_of(gate.metric.name, evidence) if evidence.results else _nobody(gate)
+        figure = self._figure(gate, evidence) if evidence.results else _nobody(gate)
         idle = self._idle(gate, figure)
         judgement = Judgement(PASS, idle, applies=False) if idle else judged(gate, figure)
         return GateResult(
@@ -157,6 +161,14 @@ class _Candidate:
             applies=judgement.applies,
             cases=figure.cases,
         )
+
+    def _figure(self, gate: Gate, evidence: Evidence) -> Figure:
+        figure = figure_of(gate.metric.name, evidence)
+        return of_curtailed(gate.metric.name, figure) if self._curtailed else figure
+
+    @cached_property
+    def _curtailed(self) -> bool:
+        return any(info.curtailed for info in self.infos)
 
     def _idle(self, gate: Gate, figure: Figure) -> str:
         """Why a gate has nothing to judge; empty when it has."""

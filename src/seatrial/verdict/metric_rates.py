@@ -42,12 +42,13 @@ def pass_rate(evidence: Evidence) -> Figure:
         return Figure.none("no case has a valid trial")
     trials = effective_trials([result.valid for result in evidence.results if result.valid])
     bounds = wilson(min(found.rate, 1.0) * trials, trials, ONE_SIDED_95)
+    interval = None if found.low is None or found.high is None else (found.low, found.high)
     return Figure(
         found.rate,
         f"{found.passes} of {count(found.valid, 'trial')}, {found.cases} of {count(found.of_cases, 'case')}",
         tuple(result.case_id for result in evidence.results if result.passes < result.valid),
-        (found.low, found.high),
-        (bounds.low, bounds.high),
+        interval,
+        None if interval is None else (bounds.low, bounds.high),
     )
 
 

@@ -14,6 +14,7 @@ from seatrial.core.case import Case
 from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trial import TrialRecord, TrialStatus
 from seatrial.errors import ExitCode
+from seatrial.stats.sequential import curtailed_rate
 from seatrial.verdict.trials import Trial, attempts_folded, reason_of
 
 __all__ = ["CaseResult", "CaseVerdict", "case_results", "exit_code"]
@@ -54,6 +55,8 @@ class CaseResult:
     """Why it did not pass, from its first trial that says so; empty when it passed."""
     recorded: tuple[Trial, ...]
     """In order of their numbers, attempts folded."""
+    curtailed: bool = False
+    """Whether its trials stopped once it was decided: then its rate is estimated, and only its verdict compares."""
 
     @property
     def run(self) -> int:
@@ -62,14 +65,35 @@ class CaseResult:
 
     @property
     def rate(self) -> float | None:
-        """Passes among valid trials; None when there is no valid trial."""
-        return self.passes / self.valid if self.valid else None
+        """Passes among valid trials, of a curtailed case the path-count estimate; None when there is no valid trial."""
+        if not self.valid:
+            return None
+        if self.curtailed:
+            return _curtailed_rate(self)
+        return self.passes / self.valid
+
+    @property
+    def saved(self) -> int:
+        """Trials that its verdict did not need, and that were not run for that reason."""
+        decided = self.verdict in (CaseVerdict.PASSED, CaseVerdict.FAILED)
+        return self.trials - self.run if self.curtailed and decided else 0
 
     @property
     def invalid(self) -> dict[str, int]:
         """Invalid trials by reason."""
         reasons = [str(trial.last.invalid_reason or "harness") for trial in self.recorded if _is_invalid(trial)]
         return {reason: reasons.count(reason) for reason in sorted(set(reasons))}
+
+
+def _curtailed_rate(result: CaseResult) -> float:
+    """The estimate from the trials up to the one that decided, in order of their numbers."""
+    passes = fails = 0
+    for trial in result.recorded:
+        passes += trial.passed
+        fails += trial.valid and not trial.passed
+        if passes == result.required or fails == result.trials - result.required + 1:
+            break
+    return curtailed_rate(passes, passes + fails, result.required, result.trials)
 
 
 def _is_invalid(trial: Trial) -> bool:
@@ -107,8 +131,9 @@ def _case_result(info: RunInfo, case: Case, trials: tuple[Trial, ...]) -> CaseRe
         valid=valid,
         trials=planned,
         required=required,
-        reason=_reason(verdict, trials, planned),
+        reason=_reason(info, verdict, trials, planned),
         recorded=trials,
+        curtailed=info.curtailed,
     )
 
 
@@ -131,11 +156,12 @@ _TELLING = {
 }
 
 
-def _reason(verdict: CaseVerdict, trials: Sequence[Trial], planned: int) -> str:
+def _reason(info: RunInfo, verdict: CaseVerdict, trials: Sequence[Trial], planned: int) -> str:
     if verdict is CaseVerdict.PASSED:
         return ""
     if verdict is CaseVerdict.NOT_RUN:
-        return f"{planned - len(trials)} of {planned} trials did not run"
+        cut_off = "interrupted: " if info.status is RunStatus.INTERRUPTED else ""
+        return f"{cut_off}{planned - len(trials)} of {planned} trials did not run"
     return next(reason_of(trial.last) for trial in trials if trial.last.status is _TELLING[verdict])
 
 

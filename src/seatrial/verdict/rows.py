@@ -57,9 +57,10 @@ class PassRate:
     """Trial pass rate: the mean of the cases' own rates, every case weighing the same."""
 
     rate: float
-    low: float
-    """Ends of Wilson's 95 % interval on the mean over these cases, with N = n^2 / sum(1/k_i)."""
-    high: float
+    low: float | None
+    """Ends of Wilson's 95 % interval on the mean over these cases, with N = n^2 / sum(1/k_i); None: trials stopped once
+    cases were decided, and no interval is known for the estimate."""
+    high: float | None
     cases: int
     """Cases with a valid trial, which the mean is over."""
     of_cases: int
@@ -77,11 +78,13 @@ class PassRate:
 def pass_rate(results: Sequence[CaseResult]) -> PassRate | None:
     """The trial pass rate over these cases; None when no case has a valid trial."""
     counted = [result for result in results if result.valid]
-    if not counted:
+    rates = [result.rate for result in counted if result.rate is not None]
+    if not rates:
         return None
-    rate = mean(result.passes / result.valid for result in counted)
+    rate = mean(rates)
     trials = effective_trials([result.valid for result in counted])
-    low, high = wilson(min(rate, 1.0) * trials, trials)
+    curtailed = any(result.curtailed for result in counted)
+    low, high = (None, None) if curtailed else wilson(min(rate, 1.0) * trials, trials)
     passes, valid = sum(result.passes for result in counted), sum(result.valid for result in counted)
     return PassRate(rate, low, high, len(counted), len(results), passes, valid)
 
@@ -97,6 +100,8 @@ class SuiteRow:
     trials: dict[str, int]
     """Trials by status, with `planned` and `run`, every word present."""
     rate: PassRate | None
+    saved: int = 0
+    """Trials that were not run because their case was decided."""
 
 
 def suite_row(suite: str, results: Sequence[CaseResult]) -> SuiteRow:
@@ -110,6 +115,7 @@ def suite_row(suite: str, results: Sequence[CaseResult]) -> SuiteRow:
         cases={"total": len(results), **{str(word): verdicts[word] for word in CaseVerdict}},
         trials={"planned": planned, "run": run, **{str(word): statuses[word] for word in TrialStatus}},
         rate=pass_rate(results),
+        saved=sum(result.saved for result in results),
     )
 
 

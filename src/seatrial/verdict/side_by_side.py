@@ -1,8 +1,9 @@
 """Figures of a baseline beside those of a candidate, over the cases that can be compared.
 
 Only cases that both sides ran in the same form and with a valid trial count: means over different cases say nothing of
-each other. A mean is taken over cases, each with the mean of its trials that know the figure, so that neither more
-trials nor other shares of cases on one side can move it.
+each other. Neither do means of trials that stopped once their case was decided. A mean is taken over cases, each with
+the mean of its trials that know the figure, so that neither more trials nor other shares of cases on one side can move
+it.
 """
 
 from __future__ import annotations
@@ -131,7 +132,7 @@ def _pair(row: CaseComparison) -> Pair | None:
     before, after = row.baseline, row.candidate
     if not row.paired or before is None or after is None or not before.valid or not after.valid:
         return None
-    return before, after
+    return None if before.curtailed or after.curtailed else (before, after)
 
 
 def _delta(before: float | None, after: float | None) -> float | None:

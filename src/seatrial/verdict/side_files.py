@@ -57,6 +57,11 @@ class _FailureRow(_Lenient):
     required: bool = True
 
 
+class _LastAttempt(_Lenient):
+    tokens: Tokens = Tokens()
+    cost_usd: float | None = None
+
+
 class _TrialRow(_Lenient):
     trial: int
     status: TrialStatus
@@ -70,6 +75,8 @@ class _TrialRow(_Lenient):
     handoffs: tuple[tuple[str, str], ...] = ()
     tokens: Tokens = Tokens()
     cost_usd: float | None = None
+    last_attempt: _LastAttempt | None = None
+    """Where there were several: then `tokens` and `cost_usd` are of all of them."""
     grades: tuple[Grade, ...] = ()
     grader_failures: tuple[_FailureRow, ...] = ()
 
@@ -102,6 +109,7 @@ class _Times(_Lenient):
 
 class _Figures(_Lenient):
     steps: dict[str, Any] = Field(default_factory=dict)
+    saved: dict[str, Any] | None = None
 
 
 class _ResultsFile(_Lenient):
@@ -124,12 +132,12 @@ def side_of_summary(data: Any, label: str) -> Side:
         place = ".".join(str(part) for part in first["loc"])
         raise UsageError(f"{label}: is no summary of a run: {place}: {first['msg']}") from error
     took = {(time.id, time.trial): time.ms for time in file.times.trials}
-    return Side(label, tuple(_from_row(row, took, file.steps_are_tool_calls) for row in file.cases))
+    return Side(label, tuple(_from_row(row, took, file) for row in file.cases))
 
 
-def _from_row(row: _CaseRow, took: Mapping[tuple[str, int], float | None], tool_steps: bool) -> SideCase:
+def _from_row(row: _CaseRow, took: Mapping[tuple[str, int], float | None], file: _ResultsFile) -> SideCase:
     more = [
-        {"latency_ms": took.get((row.id, trial.trial)), "steps_are_tool_calls": tool_steps}
+        {"latency_ms": took.get((row.id, trial.trial)), "steps_are_tool_calls": file.steps_are_tool_calls}
         for trial in row.trials_detail
     ]
     return SideCase(
@@ -145,6 +153,7 @@ def _from_row(row: _CaseRow, took: Mapping[tuple[str, int], float | None], tool_
         risk=row.risk,
         gate=row.gate,
         deterministic=row.deterministic,
+        curtailed=file.figures.saved is not None,
         records=tuple(_record(row, trial, fields) for trial, fields in zip(row.trials_detail, more, strict=True)),
     )
 
@@ -153,8 +162,11 @@ _SHARED = _TrialRow.model_fields.keys() & TrialRecord.model_fields.keys() - {"gr
 
 
 def _record(row: _CaseRow, trial: _TrialRow, more: Mapping[str, Any]) -> TrialRecord:
+    shared = {name: getattr(trial, name) for name in _SHARED}
+    if trial.last_attempt is not None:
+        shared.update(tokens=trial.last_attempt.tokens, cost_usd=trial.last_attempt.cost_usd)
     return TrialRecord(
-        **{name: getattr(trial, name) for name in _SHARED},
+        **shared,
         **more,
         case_id=row.id,
         suite=row.suite,

@@ -36,6 +36,8 @@ class SideCase:
     risk: str = "medium"
     gate: bool = True
     deterministic: bool = False
+    curtailed: bool = False
+    """Whether its trials stopped once it was decided: then only its verdict compares."""
     records: tuple[TrialRecord, ...] = ()
     """The deciding attempt of every trial on record; none in a baseline's file."""
     totals: Totals | None = None
@@ -49,8 +51,8 @@ class SideCase:
 
     @property
     def rate(self) -> float | None:
-        """Passes among valid trials; None when there is none."""
-        return self.passes / self.valid if self.valid else None
+        """Passes among valid trials; None when there is none, or when they stopped once the case was decided."""
+        return self.passes / self.valid if self.valid and not self.curtailed else None
 
     @cached_property
     def summed(self) -> Totals:
@@ -121,6 +123,7 @@ def _from_result(result: CaseResult, trace_of: TraceOf | None) -> SideCase:
         risk=result.risk,
         gate=result.gate,
         deterministic=result.deterministic,
+        curtailed=result.curtailed,
         records=tuple(trial.last for trial in result.recorded),
         trace_of=trace_of,
     )

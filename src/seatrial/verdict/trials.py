@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import fsum
@@ -11,7 +11,8 @@ from math import fsum
 from seatrial.core.encoding import shortened
 from seatrial.core.grade import Grade, GraderFailure, Verdict
 from seatrial.core.trace import StopReason
-from seatrial.core.trial import InvalidReason, TrialRecord, TrialStatus
+from seatrial.core.trial import InvalidReason, Tokens, TrialRecord, TrialStatus
+from seatrial.core.usage import summed
 
 __all__ = ["Cost", "Trial", "attempts_folded", "failure_text", "reason_of", "stable"]
 
@@ -41,7 +42,15 @@ class Cost:
     @classmethod
     def of(cls, records: Iterable[TrialRecord]) -> Cost:
         """The cost of these attempts together."""
-        costs = [record.cost_usd for record in records]
+        return cls._of([record.cost_usd for record in records])
+
+    @classmethod
+    def of_judges(cls, records: Iterable[TrialRecord]) -> Cost:
+        """What the models behind their judges cost; attempts without a judge are not counted."""
+        return cls._of([record.judge_cost_usd for record in records if record.judge_cost_usd != 0])
+
+    @classmethod
+    def _of(cls, costs: Sequence[float | None]) -> Cost:
         known = [cost for cost in costs if cost is not None]
         return cls(fsum(known), len(known), len(costs) - len(known))
 
@@ -79,6 +88,11 @@ class Trial:
     def cost(self) -> Cost:
         """Of all attempts."""
         return Cost.of(self.attempts)
+
+    @property
+    def tokens(self) -> Tokens:
+        """Of all attempts."""
+        return summed(attempt.tokens for attempt in self.attempts)
 
 
 def attempts_folded(records: Iterable[TrialRecord]) -> dict[str, tuple[Trial, ...]]:
@@ -121,7 +135,8 @@ def reason_of(record: TrialRecord) -> str:
             return stable(_why_invalid(record))
     if record.error is not None:
         return stable(record.error.summary)
-    if record.stop_reason is not StopReason.ANSWERED:
+    waits_as_scripted = record.stop_reason is StopReason.WAITING_APPROVAL and not record.detail
+    if record.stop_reason is not StopReason.ANSWERED and not waits_as_scripted:
         return stable(record.detail or _STOPPED[record.stop_reason])
     failed = next((grade for grade in record.grades if grade.required and grade.verdict is Verdict.FAIL), None)
     return stable(record.detail) if failed is None else _named(failed)

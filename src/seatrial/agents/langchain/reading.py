@@ -14,6 +14,7 @@ from seatrial.core.trace import Usage
 
 __all__ = [
     "HANDOFF_MARK",
+    "asked_model",
     "command_in",
     "declared_target",
     "handed_over",
@@ -64,6 +65,12 @@ def _tokens(details: Mapping[str, Any], *names: str) -> int | None:
     """Sum of the details of these names, also with a provider's prefix (`priority_cache_read`); None without any."""
     found = [value for key, value in details.items() if key.endswith(names) and isinstance(value, int)]
     return sum(found) if found else None
+
+
+def asked_model(metadata: Mapping[str, Any], parameters: Mapping[str, Any]) -> str | None:
+    """Name of the model that is about to be called; None when LangChain does not say."""
+    model = metadata.get("ls_model_name") or parameters.get("model") or parameters.get("model_name")
+    return None if model is None else str(model)
 
 
 def offered_tools(parameters: Mapping[str, Any]) -> frozenset[str] | None:

@@ -30,7 +30,9 @@ from langchain_core.tracers.context import register_configure_hook
 from pydantic import ValidationError
 
 from seatrial.agents.langchain.calls import AskedCall, AskedCalls, Told
+from seatrial.agents.langchain.pacing import ModelPacing
 from seatrial.agents.langchain.reading import (
+    asked_model,
     command_in,
     declared_target,
     handed_over,
@@ -98,6 +100,7 @@ class LangChainRecorder(BaseCallbackHandler):
         a call that names none of them is the model's structured answer, and no tool call."""
         self.trial = trial
         self.calls = AskedCalls()
+        self.pacing = ModelPacing(trial.pace)
         self._agents = frozenset(agents)
         self._tools = {} if tools is None else tools
         self._answers_by_tool = answers_by_tool
@@ -106,6 +109,12 @@ class LangChainRecorder(BaseCallbackHandler):
         self._queries: dict[UUID, tuple[str, str | None]] = {}
         self._interrupts: dict[str, AskedCall] = {}
         self._lock = threading.RLock()
+
+    @property
+    def handlers(self) -> list[BaseCallbackHandler]:
+        """What LangChain is to call: itself, after what holds calls back where the project limits any model."""
+        limited = self.trial.pace.rates.spec.models
+        return [self.pacing, self] if limited else [self]
 
     # --- models ------------------------------------------------------------------------------------------------------
 
@@ -135,9 +144,9 @@ class LangChainRecorder(BaseCallbackHandler):
 
     def _begin_model_call(self, run_id: UUID, metadata: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
         self.trial.recorder.observe(*OBSERVES)
-        model = metadata.get("ls_model_name") or parameters.get("model") or parameters.get("model_name")
-        agent = self._agent(metadata)
-        number = self.trial.recorder.begin_model_call(None if model is None else str(model), agent=agent)
+        model, agent = asked_model(metadata, parameters), self._agent(metadata)
+        self.pacing.wait(run_id, model)
+        number = self.trial.recorder.begin_model_call(model, agent=agent)
         self._models[run_id] = number, agent, offered_tools(parameters)
 
     def on_llm_end(self, response: Any, *, run_id: UUID, **kwargs: Any) -> None:

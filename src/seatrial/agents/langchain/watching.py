@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from langsmith import tracing_context
 
+from seatrial.agents.langchain.pacing import pacing
 from seatrial.agents.langchain.recorder import LangChainRecorder, recording
 
 __all__ = ["watching"]
@@ -15,10 +16,12 @@ __all__ = ["watching"]
 @contextmanager
 def watching(recorder: LangChainRecorder) -> Iterator[LangChainRecorder]:
     """Runs that start in here are recorded; LangSmith's tracing is off, whatever the environment says."""
-    outer = recording.get()
+    outer, outer_pacing = recording.get(), pacing.get()
     recording.set(recorder)
+    pacing.set(recorder.pacing if len(recorder.handlers) > 1 else None)
     try:
         with tracing_context(enabled=False):
             yield recorder
     finally:
         recording.set(outer)
+        pacing.set(outer_pacing)

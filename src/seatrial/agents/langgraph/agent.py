@@ -158,7 +158,7 @@ class LangGraphSession:
         own = (self._graph.config or {}).get("recursion_limit", limit)
         return {
             "configurable": {**given.configurable, "thread_id": self._thread_id},
-            "callbacks": [self._recorder],
+            "callbacks": self._recorder.handlers,
             "recursion_limit": min(limit, own),
         }
 

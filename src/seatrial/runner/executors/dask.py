@@ -5,6 +5,8 @@ this machine would, in a thread or a process of its own; record and trace come b
 trials again elsewhere, so a trial may begin twice. It counts once: each attempt is one task, with an id of its own, and
 a task has one result, that of the start that finished first.
 
+Rate limits and the limit for judges hold within one worker's process; what trials leave behind is not looked for.
+
 Without a scheduler's address a cluster is made on this machine, listening on the loopback interface only.
 """
 
@@ -25,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from seatrial.core.encoding import dumps
-from seatrial.core.ports import PlannedCase, Sink, TrialSource
+from seatrial.core.ports import NOTHING_BEFORE, Earlier, PlannedCase, Sink, TrialSource
 from seatrial.core.trace import StopReason, Trace
 from seatrial.core.trial import InvalidReason, TrialRecord
 from seatrial.errors import SeatrialError, UsageError
@@ -37,7 +39,7 @@ from seatrial.runner.processes import Launcher
 from seatrial.runner.threads import in_thread
 from seatrial.runner.trial import TrialAttempt
 from seatrial.runner.trial_process import Bench
-from seatrial.runner.workers import Attempt, Running
+from seatrial.runner.workers import Attempt, Repeating, Running
 
 __all__ = ["DaskExecutor", "dask_executor", "run_job"]
 
@@ -69,13 +71,20 @@ class DaskExecutor:
         """Run every trial of the source. KeyboardInterrupt stops the trials in flight, then passes on."""
         self.start(source, sink).wait()
 
-    def start(self, source: TrialSource, sink: Sink) -> Running:
+    def start(self, source: TrialSource, sink: Sink, before: Earlier = NOTHING_BEFORE) -> Running:
         """Begin in threads; gives the handle to wait on or stop."""
         connected = ExitStack()
         if self.client is None:
             self.client = _on_this_machine(self.site.concurrency, connected)
         connected.enter_context(self.client)
-        return Running(source, sink, self.attempt, concurrency=self.site.concurrency, surroundings=connected)
+        return Running(
+            source,
+            sink,
+            self.attempt,
+            concurrency=self.site.concurrency,
+            repeating=Repeating(self.site.settings.seed, before),
+            surroundings=connected,
+        )
 
     def attempt(self, planned: PlannedCase, index: int, number: int) -> Attempt:
         """An attempt of a trial, not yet begun."""
@@ -192,7 +201,7 @@ class _Desk:
             return asyncio.run_coroutine_threadsafe(running, self._loop).result()
         one = _One((planned, job["trial_index"]))
         attempt = TrialAttempt(self.bench.agent, planned, job["trial_index"], self.bench.settings, job["attempt"])
-        Running(one, one, lambda *_: attempt, concurrency=1, retry=False, surroundings=nullcontext()).wait()
+        Running(one, one, lambda *_: attempt, concurrency=1, repeating=None, surroundings=nullcontext()).wait()
         return one.ended[0]
 
 

@@ -1,21 +1,24 @@
 """This process: one event loop in a thread of its own, so that a call works under any other loop.
 
 Concurrency is a number of workers, each taking one trial after another; a trial's agent and graders run inside its
-worker, so no more than that many trials are in flight, whatever they are doing. Agents that overrun their limit and
-do not let go are left behind (`seatrial.runner.workers`).
+worker, so no more than that many trials are in flight, whatever they are doing. A worker for which the source has no
+trial now waits until one has ended. Agents that overrun their limit and do not let go are left behind
+(`seatrial.runner.workers`).
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from seatrial.core.ports import Agent, Executor, PlannedCase, Sink, TrialSource
+from seatrial.core.ports import NOTHING_BEFORE, Agent, Earlier, Executor, PlannedCase, Sink, TrialSource
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.runner.capture import captured_output
 from seatrial.runner.executors import Site
 from seatrial.runner.trial import TrialAttempt, TrialSettings
-from seatrial.runner.workers import GRACE_S, Attempt, Running
+from seatrial.runner.workers import GRACE_S, Attempt, Repeating, Running
 
 __all__ = ["LocalExecutor", "local_executor"]
 
@@ -29,6 +32,8 @@ class LocalExecutor:
     concurrency: int = 10
     capture: bool = True
     """Whether what agents print goes to their trial's log."""
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    """How to wait between attempts, in seconds."""
     grace_s: float = GRACE_S
     """How long past its limit an agent may take to stop before it is given up."""
 
@@ -36,13 +41,14 @@ class LocalExecutor:
         """Run every trial of the source. KeyboardInterrupt stops the trials in flight, then passes on."""
         self.start(source, sink).wait()
 
-    def start(self, source: TrialSource, sink: Sink) -> Running:
+    def start(self, source: TrialSource, sink: Sink, before: Earlier = NOTHING_BEFORE) -> Running:
         """Begin in threads; gives the handle to wait on or stop."""
         return Running(
             source,
             sink,
             self.attempt,
             concurrency=self.concurrency,
+            repeating=Repeating(self.settings.seed, before, self.sleep),
             grace_s=None if self.settings.on_agent_error else self.grace_s,  # a debugger may take its time
             surroundings=captured_output() if self.capture else contextlib.nullcontext(),
         )

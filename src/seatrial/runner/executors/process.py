@@ -4,6 +4,9 @@ The whole trial runs in its process: fixture, agent, observation, graders. What 
 that it is kept when the process dies. The limit holds: a process that is over its limit is ended with its process
 group, and the trial is a timeout. What is left of the group after a trial is ended too. A trial whose process died is
 graded here, by the calls that it told of; its outcome was not observed.
+
+Rate limits and the limit for judges hold within each process apart: nobody waits for another trial. What trials leave
+behind is looked for here, where only files can be left; all else ends with the process.
 """
 
 from __future__ import annotations
@@ -13,11 +16,11 @@ import contextlib
 import signal
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from seatrial.core.ports import Agent, PlannedCase, Sink, TrialSource
+from seatrial.core.ports import NOTHING_BEFORE, Agent, Earlier, PlannedCase, Sink, TrialSource
 from seatrial.core.trace import AgentError, StopReason, Trace
 from seatrial.core.trial import InvalidReason, TrialRecord
 from seatrial.environment.failure import FixtureError
@@ -25,8 +28,8 @@ from seatrial.environment.folder import remove_tree
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.runner.processes import Launcher, TrialProcess
 from seatrial.runner.threads import in_thread
-from seatrial.runner.trial import TrialAttempt, TrialSettings
-from seatrial.runner.workers import GRACE_S, Attempt, Running
+from seatrial.runner.trial import TrialAttempt, TrialSettings, Watch
+from seatrial.runner.workers import GRACE_S, Attempt, Repeating, Running
 
 __all__ = ["ProcessAttempt", "ProcessExecutor"]
 
@@ -49,9 +52,16 @@ class ProcessExecutor:
         """Run every trial of the source. KeyboardInterrupt stops the trials in flight, then passes on."""
         self.start(source, sink).wait()
 
-    def start(self, source: TrialSource, sink: Sink) -> Running:
+    def start(self, source: TrialSource, sink: Sink, before: Earlier = NOTHING_BEFORE) -> Running:
         """Begin in threads; gives the handle to wait on or stop."""
-        return Running(source, sink, self.attempt, concurrency=self.concurrency, surroundings=self.launcher)
+        return Running(
+            source,
+            sink,
+            self.attempt,
+            concurrency=self.concurrency,
+            repeating=Repeating(self.settings.seed, before),
+            surroundings=self.launcher,
+        )
 
     def attempt(self, planned: PlannedCase, index: int, number: int) -> Attempt:
         """An attempt of a trial, not yet begun."""
@@ -69,6 +79,8 @@ class _Seen:
     """On the performance counter."""
     agent_took: float | None = None
     """Seconds; None while its part lasts, or before it began."""
+    waited_s: float = 0.0
+    """How long its calls waited for their turn."""
     timed_out: bool = False
 
 
@@ -85,7 +97,19 @@ class ProcessAttempt:
 
     async def run(self) -> tuple[TrialRecord, Trace]:
         """Start the process, follow it, and end it with all that it left."""
-        here = TrialAttempt(self.executor.agent, self.planned, self.index, self.executor.settings, self.number)
+        settings = self.executor.settings
+        watch = Watch(settings.surroundings, self.planned.case.id, self.index)
+        here = TrialAttempt(
+            self.executor.agent, self.planned, self.index, replace(settings, surroundings=None), self.number
+        )
+        watch.begin()
+        try:
+            record, trace = await self._there(here)
+        finally:
+            leftovers = watch.end(here.environment)
+        return record.model_copy(update={"leftovers": leftovers}), trace
+
+    async def _there(self, here: TrialAttempt) -> tuple[TrialRecord, Trace]:
         job = {"case_id": self.planned.case.id, "trial_index": self.index, "attempt": self.number}
         process = await self.executor.launcher.launch({**job, "digest": self.planned.digest})
         seen = _Seen()
@@ -116,6 +140,10 @@ class ProcessAttempt:
                         case {"agent": True}:
                             seen.agent_began = time.perf_counter()
                             limit.reschedule(loop.time() + limit_s + self.executor.grace_s)
+                        case {"waits": float(seconds)}:
+                            seen.waited_s += seconds
+                            if (when := limit.when()) is not None:
+                                limit.reschedule(when + seconds)
                         case {"agent": False}:
                             seen.agent_took = time.perf_counter() - (seen.agent_began or 0)
                             limit.reschedule(None)
@@ -130,7 +158,8 @@ class ProcessAttempt:
     def _end(self, seen: _Seen, status: int) -> dict[str, Any]:
         """How a trial ended whose process gave no record."""
         if seen.agent_began is not None and seen.agent_took is None:
-            latency = {"latency_ms": (time.perf_counter() - seen.agent_began) * 1000}
+            took = time.perf_counter() - seen.agent_began - seen.waited_s
+            latency = {"latency_ms": max(took, 0.0) * 1000}
             return {**self._end_of_agent(seen, status), **latency}
         how = seen.failed or f"the trial's process {_ended(status)}"
         if seen.agent_began is None:

@@ -1,0 +1,142 @@
+"""What a run may spend, from the request to the hint on how to go on."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from math import ceil, floor, fsum, isfinite, log10
+from pathlib import Path
+
+from seatrial.core.ports import PlannedCase, Sink, TrialSource
+from seatrial.core.project import Project
+from seatrial.core.run import RunInfo, RunStatus
+from seatrial.core.trial import TrialKey, TrialRecord
+from seatrial.errors import UsageError
+from seatrial.runner.budget import Budget, WithinBudget, cost_of_attempt, own_limit
+from seatrial.runner.curtailment import CurtailedTrials
+from seatrial.runner.remaining import NOTHING_BEFORE, Earlier, Remaining
+from seatrial.runner.schedule import FixedTrials
+
+__all__ = ["Course", "budget_of", "course_of", "refuse_unknown_prices", "resume_command"]
+
+_WAY_OUT = "or go on with --allow-unknown-cost, which counts an unknown cost as nothing"
+
+
+def budget_of(cost_usd: float | None, time_s: float | None, *, allow_unknown_cost: bool) -> Budget:
+    """The budget as it was asked for. Raises UsageError for a limit that is no positive number."""
+    for name, value in (("--max-cost", cost_usd), ("--max-time", time_s)):
+        if value is not None and not (isfinite(value) and value > 0):
+            raise UsageError(f"{name} is a number above 0, not {value}")
+    return Budget(cost_usd, time_s, allow_unknown_cost)
+
+
+def refuse_unknown_prices(budget: Budget, project: Project, planned: Sequence[PlannedCase]) -> None:
+    """Under a budget of money nothing starts whose cost nobody could know.
+
+    That is a judge whose model has no price, and, in a project without any price, a case without a limit of its own: a
+    case with one says that its agent's cost is observed. Raises UsageError.
+    """
+    if budget.cost_usd is None or budget.allow_unknown_cost:
+        return
+    for item in planned:
+        for model in _judge_models(item):
+            if model not in project.prices and model.partition(":")[2] not in project.prices:
+                raise UsageError(
+                    f"--max-cost: the price of the judge's model {model!r} is unknown (case {item.case.id}); "
+                    f"name it under `prices` in seatrial.yaml, {_WAY_OUT}"
+                )
+    blind = [item.case.id for item in planned if own_limit(item.case) is None]
+    if blind and not project.prices:
+        raise UsageError(
+            f"--max-cost: no price is known, so the cost of {blind[0]} cannot be; name the models under `prices` in "
+            "seatrial.yaml, or give cases whose agent reports its cost a limit (thresholds.max_estimated_cost_usd or "
+            f"limits.cost_usd), {_WAY_OUT}"
+        )
+
+
+def _judge_models(item: PlannedCase) -> list[str]:
+    judges = [grader for grader in item.graders if getattr(grader, "judge", False)]
+    models = (getattr(judge, "model", None) for judge in judges)
+    return [model for model in models if isinstance(model, str)]
+
+
+@dataclass(frozen=True)
+class Course:
+    """The trials of a run on their way: where they come from, where they go."""
+
+    source: TrialSource
+    sink: Sink
+    guard: WithinBudget | None = None
+    """None: nothing is limited."""
+
+    @property
+    def status(self) -> RunStatus:
+        """How a run ended whose trials all came to their end."""
+        ran_out = self.guard is not None and self.guard.ran_out
+        return RunStatus.OUT_OF_BUDGET if ran_out else RunStatus.FINISHED
+
+    def check(self, folder: Path) -> None:
+        """Raises UsageError when the run had to end because a price is unknown."""
+        if self.guard is not None and self.guard.problem:
+            raise UsageError(
+                f"--max-cost: {self.guard.problem}, so no further trial was started ({folder} keeps what ran); "
+                f"name the model under `prices` in seatrial.yaml, {_WAY_OUT}"
+            )
+
+
+def course_of(
+    planned: Sequence[PlannedCase],
+    info: RunInfo,
+    budget: Budget,
+    project: Project,
+    sink: Sink,
+    *,
+    before: Earlier = NOTHING_BEFORE,
+    kept: Sequence[TrialRecord] = (),
+    only: Container[TrialKey] | None = None,
+) -> Course:
+    """The trials of a plan that are not on record: `before` says which are, `kept` is every attempt there is.
+
+    `only`: no other trials than these; None = all.
+    """
+    source: TrialSource
+    if info.curtailed:
+        source = CurtailedTrials(planned, before.finished.values())
+    else:
+        source = Remaining(FixedTrials(planned, only), before.finished)
+    if not budget.limited:
+        return Course(source, sink)
+    guard = WithinBudget(source, sink, budget, prices=project.prices, kept=kept)
+    return Course(guard, guard, guard)
+
+
+def resume_command(folder: Path, info: RunInfo, records: Sequence[TrialRecord]) -> str | None:
+    """How to go on with a run that ran out of budget; None for any other.
+
+    The money it names should be enough for all trials, as far as the ones on record tell.
+    """
+    if info.status is not RunStatus.OUT_OF_BUDGET:
+        return None
+    words = ["seatrial", "run", "--resume", "--output", str(folder)]
+    if "max_cost" in info.options:
+        words += ["--max-cost", f"{_enough(float(info.options['max_cost']), info, records):g}"]
+    if "max_time" in info.options:
+        words += ["--max-time", f"{float(info.options['max_time']):g}"]
+    if info.options.get("allow_unknown_cost"):
+        words.append("--allow-unknown-cost")
+    return shlex.join(words)
+
+
+def _enough(limit: float, info: RunInfo, records: Sequence[TrialRecord]) -> float:
+    costs = [cost for cost in map(cost_of_attempt, records) if cost is not None]
+    trials = len({record.key for record in records})
+    if not trials or not fsum(costs):
+        return 2 * limit
+    return _rounded_up(max(fsum(costs) / trials * max(info.trials_planned, trials) * 1.1, limit))
+
+
+def _rounded_up(value: float) -> float:
+    """To two significant digits."""
+    step = 10.0 ** (floor(log10(value)) - 1)
+    return round(ceil(value / step - 1e-9) * step, 12)

@@ -1,0 +1,90 @@
+"""Curtailment: a case gets no more trials than its verdict needs.
+
+A case needs r passes of k trials; it is decided by the r-th pass, or by the fail that puts r out of reach. Trials stop
+there **in the order of their numbers**: with s passes and f fails so far, at least min(r - s, k - r + 1 - f) further
+trials are needed whatever they give, so that many may be in flight and never one more. Hence every trial that is
+started is one that running them one by one would have come to: none is wasted, which trials are on record does not
+depend on how many ran at once, and the path-count estimate (`seatrial.stats.sequential`) holds. The price is time: a
+case whose every trial must pass runs one trial at a time, beside those of other cases.
+
+An invalid trial is neither pass nor fail; the next one takes its place as long as there is one. So the verdict of every
+case is that of all its trials.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict, deque
+from collections.abc import Iterable, Sequence
+
+from seatrial.core.ports import PlannedCase
+from seatrial.core.trial import TrialRecord, TrialStatus
+
+__all__ = ["CurtailedTrials"]
+
+
+class _Course:
+    """How far one case is."""
+
+    def __init__(self, planned: PlannedCase, kept: Iterable[TrialRecord]) -> None:
+        self.planned = planned
+        self.passes_to_win = planned.case.thresholds.successes_needed(planned.trials)
+        self.fails_to_lose = planned.trials - self.passes_to_win + 1
+        self.in_flight = 0
+        self.queued = False
+        known = {record.trial_index: record for record in kept}
+        self.waiting = deque(index for index in range(1, planned.trials + 1) if index not in known)
+        for record in known.values():
+            self.count(record)
+
+    def count(self, record: TrialRecord) -> None:
+        self.passes_to_win -= record.status is TrialStatus.PASSED
+        self.fails_to_lose -= record.status is TrialStatus.FAILED
+
+    @property
+    def ready(self) -> bool:
+        """Whether its next trial is needed whatever the ones in flight give."""
+        return bool(self.waiting) and self.in_flight < min(self.passes_to_win, self.fails_to_lose)
+
+    @property
+    def turn(self) -> tuple[int, int]:
+        return self.waiting[0], self.planned.order
+
+
+class CurtailedTrials:
+    """A TrialSource: every case until it is decided, first trials of all cases before second ones."""
+
+    def __init__(self, planned: Sequence[PlannedCase], kept: Iterable[TrialRecord] = ()) -> None:
+        """`kept`: the deciding attempts of trials on record already (a run that is resumed)."""
+        by_case: defaultdict[str, list[TrialRecord]] = defaultdict(list)
+        for record in kept:
+            by_case[record.case_id].append(record)
+        self._courses = {case.case.id: _Course(case, by_case[case.case.id]) for case in planned}
+        self._queue: list[tuple[tuple[int, int], str]] = []
+        for case_id in self._courses:
+            self._queue_if_ready(case_id)
+
+    def next(self) -> tuple[PlannedCase, int] | None:
+        """The next trial that is needed for certain; None when there is none before a trial in flight has ended."""
+        if not self._queue:
+            return None
+        _, case_id = heapq.heappop(self._queue)
+        course = self._courses[case_id]
+        course.queued = False
+        index = course.waiting.popleft()
+        course.in_flight += 1
+        self._queue_if_ready(case_id)
+        return course.planned, index
+
+    def finished(self, record: TrialRecord) -> None:
+        """A trial ended: its case is nearer to its verdict, or needs another trial in its place."""
+        course = self._courses[record.case_id]
+        course.in_flight -= 1
+        course.count(record)
+        self._queue_if_ready(record.case_id)
+
+    def _queue_if_ready(self, case_id: str) -> None:
+        course = self._courses[case_id]
+        if course.ready and not course.queued:
+            course.queued = True
+            heapq.heappush(self._queue, (course.turn, case_id))

@@ -1,0 +1,111 @@
+"""Grading one trial: the same path whether it has just ended or was read back from a run folder."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from seatrial.core.grade import Grade, GraderFailure
+from seatrial.core.ports import Grader, GradingContext, PlannedCase
+from seatrial.core.trace import StopReason, Trace
+from seatrial.core.trial import InvalidReason, status_of
+from seatrial.runner.threads import in_thread
+from seatrial.runner.waiting import Places
+
+__all__ = ["Grading", "context_of", "error_text", "grade"]
+
+
+@dataclass
+class Grading:
+    """What the graders of one trial said, in their order."""
+
+    grades: list[Grade] = field(default_factory=list)
+    failures: list[GraderFailure] = field(default_factory=list)
+    judge_costs: list[float | None] = field(default_factory=list)
+    """USD of each judge that was asked; None = unknown."""
+
+    @property
+    def judge_cost_usd(self) -> float | None:
+        """What all judges cost; None when that of one is unknown."""
+        known = [cost for cost in self.judge_costs if cost is not None]
+        return sum(known, 0.0) if len(known) == len(self.judge_costs) else None
+
+    def verdict(
+        self, stop_reason: StopReason, broken: InvalidReason | None, *, foreseen: bool = False
+    ) -> dict[str, Any]:
+        """The fields of a record that follow from it; `broken` and `foreseen` as `status_of` has them."""
+        status, invalid = status_of(self.grades, self.failures, stop_reason, broken, foreseen=foreseen)
+        return {
+            "status": status,
+            "invalid_reason": invalid,
+            "broken": broken,
+            "grades": tuple(self.grades),
+            "grader_failures": tuple(self.failures),
+        }
+
+
+def context_of(
+    planned: PlannedCase,
+    trace: Trace,
+    *,
+    outcome: Mapping[str, Any] | None,
+    output: Any,
+    secrets: Mapping[str, str],
+    latency_ms: float | None,
+    cost_usd: float | None,
+) -> GradingContext:
+    """What the graders of a case get to see of one trial."""
+    return GradingContext(
+        case=planned.case,
+        trace=trace,
+        outcome=outcome,
+        output=output,
+        expected=planned.case.expected,
+        secrets=secrets,
+        rules=planned.rules,
+        latency_ms=latency_ms,
+        cost_usd=cost_usd,
+    )
+
+
+async def grade(graders: Sequence[Grader], context: GradingContext, judges: Places | None = None) -> Grading:
+    """Every grader that applies, in order. One that breaks is on record and stops no other.
+
+    `judges` limits how many judges are asked at once over the whole run; None: no limit of their own.
+    """
+    grading = Grading()
+    if context.trace.stop_reason is StopReason.HARNESS_ERROR:
+        return grading
+    for grader in graders:
+        if grader.needs_answer and not context.trace.answered:
+            continue
+        asks = bool(getattr(grader, "judge", False))
+        try:
+            async with judges if asks and judges is not None else contextlib.nullcontext():
+                said = await in_thread(grader.grade, context) if grader.blocking else grader.grade(context)
+                said = await said if inspect.isawaitable(said) else said
+        except Exception as error:  # noqa: BLE001  the grader call: what it raises is its own failure
+            grading.failures.append(_failure(grader, error))
+            grading.judge_costs += [None] if asks else []
+            continue
+        if said is not None:
+            grading.judge_costs += [said.cost_usd] if asks else []
+            required = grader.required and said.required
+            grading.grades.append(said.model_copy(update={"name": grader.name, "required": required}))
+    return grading
+
+
+def _failure(grader: Grader, error: Exception) -> GraderFailure:
+    kind = type(error).__name__
+    return GraderFailure(name=grader.name, error=kind, message=error_text(error), required=grader.required)
+
+
+def error_text(error: BaseException) -> str:
+    """The text of an exception, whatever its `__str__` does."""
+    try:
+        return str(error)
+    except Exception as broken:  # noqa: BLE001  a hostile __str__ must not hide the failure
+        return f"<its text raised {type(broken).__name__}>"

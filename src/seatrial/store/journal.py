@@ -1,0 +1,274 @@
+"""The two growing files of a run, `traces.jsonl` and `trials.jsonl`: appending, syncing, repairing.
+
+A line is whole when it ends with a line feed, and a trial has finished when both its lines are whole. An append is one
+unbuffered write, so the end of the process, however it comes, loses nothing that was appended. Against the end of the
+machine the files are synced in groups, by a thread of their own, at most COMMIT_EVERY_S after the first line of a group
+and once at the end: never once a trial. What is torn is at the end, and is cut off before anything is appended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from seatrial.errors import StorageError, UsageError
+
+__all__ = ["COMMIT_EVERY_S", "FIRST_LINK", "TRACES", "TRIALS", "Journal", "Line", "finished_lines", "line_digest"]
+
+TRIALS = "trials.jsonl"
+TRACES = "traces.jsonl"
+
+COMMIT_EVERY_S = 0.5
+"""How much of a run the end of the machine may take with it."""
+
+FIRST_LINK = "sha256:" + "0" * 64
+"""What the first line of the chain holds as the digest of the line before."""
+
+Sync = Callable[[int], None]
+"""Puts what was written to a descriptor on the disk: `os.fsync`, or its double."""
+
+
+def line_digest(line: bytes) -> str:
+    """`sha256:...` of a line without its line feed."""
+    return "sha256:" + hashlib.sha256(line).hexdigest()
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+class Line(NamedTuple):
+    """One whole line."""
+
+    place: str
+    """`file:number`, for messages."""
+    text: bytes
+    """With its line feed."""
+    data: Any
+
+
+def finished_lines(folder: Path) -> Iterator[Line]:
+    """The lines of the trials that finished, in order: those that are whole, and whose traces are whole.
+
+    Raises StorageError naming a line before the last that is no JSON object. Where `traces.jsonl` was taken away
+    altogether, the trials still stand.
+    """
+    traced = whole_size(folder / TRACES) if (folder / TRACES).exists() else None
+    for line in _whole_lines(folder / TRIALS):
+        position = line.data.get("trace_at")
+        if traced is not None and position is not None and position >= traced:
+            return
+        yield line
+
+
+def _whole_lines(path: Path) -> Iterator[Line]:
+    if not path.is_file():
+        return
+    with path.open("rb") as file:
+        for number, text in enumerate(file, start=1):
+            if not text.endswith(b"\n"):
+                return  # the process ended while it wrote this line
+            yield Line(f"{path}:{number}", text, _read(text, f"{path}:{number}"))
+
+
+def _read(text: bytes, place: str) -> dict[str, Any]:
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        raise StorageError(f"{place}: is not JSON: {error}") from error
+    if not isinstance(data, dict):
+        raise StorageError(f"{place}: is no JSON object")
+    return data
+
+
+def whole_size(path: Path) -> int:
+    """Size of the file up to its last line feed, in bytes."""
+    with path.open("rb") as file:
+        end = file.seek(0, os.SEEK_END)
+        while end:
+            begin = max(0, end - 65_536)
+            file.seek(begin)
+            at = file.read(end - begin).rfind(b"\n")
+            if at >= 0:
+                return begin + at + 1
+            end = begin
+    return 0
+
+
+# --- repairing -------------------------------------------------------------------------------------------------------
+
+
+def repair(folder: Path) -> list[Line]:
+    """Cut off what is torn at the ends of both files; gives the lines of the trials that finished.
+
+    A record without its trace goes; a trace without its record stays and harms nobody. Raises UsageError when the
+    chain of the lines is broken, StorageError when a file cannot be read or written.
+    """
+    lines = list(finished_lines(folder))
+    _check_chain(lines)
+    if lines and not (folder / TRACES).exists():
+        raise UsageError(f"{folder / TRACES}: is missing, so the run cannot be resumed")
+    _cut(folder / TRIALS, sum(len(line.text) for line in lines))
+    if (folder / TRACES).exists():
+        _cut(folder / TRACES, whole_size(folder / TRACES))
+    return lines
+
+
+def _check_chain(lines: list[Line]) -> None:
+    previous = FIRST_LINK
+    for line in lines:
+        if line.data.get("previous") != previous:
+            raise UsageError(f"{line.place}: a line before it was changed or removed; the run cannot be resumed")
+        previous = line_digest(line.text[:-1])
+
+
+def _cut(path: Path, size: int) -> None:
+    try:
+        if path.exists() and path.stat().st_size > size:
+            os.truncate(path, size)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+# --- appending -------------------------------------------------------------------------------------------------------
+
+
+class _Appended:
+    """One append-only file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self.descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
+        except OSError as error:
+            raise _unwritable(path, error) from error
+        self.end = os.fstat(self.descriptor).st_size
+
+    def append(self, data: bytes) -> int:
+        """Append whole or not at all; gives the position. Raises StorageError."""
+        position = self.end
+        try:
+            written = os.write(self.descriptor, data)
+            while written < len(data):
+                written += os.write(self.descriptor, data[written:])
+        except OSError as error:
+            with contextlib.suppress(OSError):  # then a torn line stays, for the repair
+                os.ftruncate(self.descriptor, position)
+            raise _unwritable(self.path, error) from error
+        self.end += len(data)
+        return position
+
+
+class Journal:
+    """Appends finished trials, a trace before its record. One call at a time; a thread of its own syncs.
+
+    Raises StorageError when a file cannot be opened. `previous` is the digest of the last line that stands already.
+    """
+
+    def __init__(self, folder: Path, *, previous: str = FIRST_LINK, sync: Sync = os.fsync) -> None:
+        self.previous = previous
+        """Digest of the last record's line: the end of the chain."""
+        self._sync = sync
+        self._traces = _Appended(folder / TRACES)
+        self._trials = _Appended(folder / TRIALS)
+        self._beside: list[Path] = []
+        self._group = _Group(self.commit)
+        self._closed = False
+
+    def trace(self, line: bytes) -> int:
+        """Append a trace (a line without its line feed); gives the position of the line."""
+        return self._traces.append(line + b"\n")
+
+    def record(self, line: bytes) -> None:
+        """Append a record, after its trace. When this returns the trial survives the end of the process."""
+        self._group.raise_failure()
+        self._trials.append(line + b"\n")
+        self.previous = line_digest(line)
+        self._group.touch()
+
+    def beside(self, path: Path) -> None:
+        """A file that the next record names: it is synced in the same group, before the record."""
+        self._beside.append(path)
+
+    def commit(self) -> None:
+        """Put everything appended so far on the disk, records last. Raises StorageError."""
+        beside, self._beside = self._beside, []
+        for path in beside:
+            _sync_file(path, self._sync)
+        for file in (self._traces, self._trials):
+            try:
+                self._sync(file.descriptor)
+            except OSError as error:
+                raise _unwritable(file.path, error) from error
+
+    def close(self) -> None:
+        """Commit, and let go of the files whatever comes of that."""
+        if self._closed:
+            return
+        self._closed = True
+        self._group.end()
+        try:
+            self.commit()
+        finally:
+            os.close(self._traces.descriptor)
+            os.close(self._trials.descriptor)
+
+
+class _Group:
+    """Commits in a thread of its own, some time after the first line of a group."""
+
+    def __init__(self, commit: Callable[[], None]) -> None:
+        self._commit = commit
+        self._dirty, self._ended = threading.Event(), threading.Event()
+        self._thread: threading.Thread | None = None
+        self._failure: StorageError | None = None
+
+    def touch(self) -> None:
+        """There is something to commit."""
+        if self._dirty.is_set():
+            return
+        self._dirty.set()
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="seatrial-journal", daemon=True)
+            self._thread.start()
+
+    def raise_failure(self) -> None:
+        """Raise what a commit in the background raised."""
+        if self._failure is not None:
+            raise self._failure
+
+    def end(self) -> None:
+        """Commit no more; returns when a commit under way has ended."""
+        self._ended.set()
+        self._dirty.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while self._dirty.wait() and not self._ended.wait(COMMIT_EVERY_S):
+            self._dirty.clear()
+            try:
+                self._commit()
+            except StorageError as error:
+                self._failure = error  # for the next append
+                return
+
+
+def _sync_file(path: Path, sync: Sync) -> None:
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+        try:
+            sync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> StorageError:
+    return StorageError(f"{path}: cannot be written ({error.strerror or error})")

@@ -1,0 +1,255 @@
+"""What was appended survives; what is torn is cut off; the disk is synced in groups."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from made import passing
+from seatrial.core.case import Case
+from seatrial.core.run import RunInfo, RunStatus
+from seatrial.core.trace import Message, Trace
+from seatrial.core.trial import TrialRecord
+from seatrial.errors import StorageError, UsageError
+from seatrial.store.journal import FIRST_LINK, TRACES, TRIALS, Journal, finished_lines, line_digest, whole_size
+from seatrial.store.rundir import RunFolder, RunWriter
+
+CASES = [Case(id=f"c{n}", input="x") for n in range(6)]
+INFO = RunInfo(run_id="r1")
+
+
+def trace_of(text: str) -> Trace:
+    return Trace(events=(Message(number=1, role="user", content=text),), output=text, outputs=(text,))
+
+
+def said(number: int) -> str:
+    return f"said {number} " + "é" * number
+
+
+def write(writer: RunWriter, numbers: range) -> None:
+    for number in numbers:
+        writer.write(passing(f"c{number}", output=said(number)), trace_of(said(number)))
+
+
+def finish(writer: RunWriter) -> RunFolder:
+    writer.finish(writer.info.model_copy(update={"status": RunStatus.FINISHED}))
+    return RunFolder(writer.folder)
+
+
+def ids(records: tuple[TrialRecord, ...]) -> list[str]:
+    return [record.case_id for record in records]
+
+
+def chain_holds(folder: Path) -> bool:
+    previous = FIRST_LINK
+    for line in (folder / TRIALS).read_bytes().splitlines():
+        if json.loads(line)["previous"] != previous:
+            return False
+        previous = line_digest(line)
+    return previous == RunFolder(folder).info.chain_end
+
+
+def name_of(descriptor: int, folder: Path) -> str:
+    """Which file of the folder this is."""
+    status = os.fstat(descriptor)
+    return next(path.name for path in folder.iterdir() if os.path.samestat(path.stat(), status))
+
+
+@contextlib.contextmanager
+def no_file_larger_than(size: int) -> Iterator[None]:
+    """A full disk, as far as appending is concerned: writes stop at `size` bytes, in the middle of a line."""
+    resource = pytest.importorskip("resource", reason="limits of POSIX")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("written") / "run"
+    writer = RunWriter.create(folder, INFO, CASES)
+    write(writer, range(6))
+    finish(writer)
+    return folder
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_any_truncation_reads_back_as_a_prefix_and_can_be_resumed(
+    written: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    whole = RunFolder(written).records()
+    folder = tmp_path_factory.mktemp("torn")
+    for name in ("run.json", "cases.jsonl", TRIALS, TRACES):
+        content = (written / name).read_bytes()
+        cut = data.draw(st.integers(0, len(content)), label=name) if name in (TRIALS, TRACES) else len(content)
+        (folder / name).write_bytes(content[:cut])
+    torn = RunFolder(folder)
+    kept = torn.records()
+    assert kept == whole[: len(kept)]
+    assert [torn.trace(record).output for record in kept] == [said(n) for n in range(len(kept))]
+    assert torn.is_whole() == (len(kept) == 6)
+    writer = RunWriter.resume(folder, INFO, CASES)
+    assert writer.kept == kept
+    write(writer, range(len(kept), 6))
+    resumed = finish(writer)
+    assert ids(resumed.records()) == ids(whole)
+    assert [resumed.trace(record).output for record in resumed.records()] == [said(n) for n in range(6)]
+    assert resumed.is_whole()
+    assert chain_holds(folder)
+
+
+def test_a_record_is_finished_exactly_when_the_line_feeds_of_both_lines_are_there(written: Path) -> None:
+    lines = list(finished_lines(written))
+    assert sum(len(line.text) for line in lines) == (written / TRIALS).stat().st_size
+    assert whole_size(written / TRACES) == (written / TRACES).stat().st_size
+
+
+def test_the_disk_is_synced_in_groups_traces_before_records(tmp_path: Path) -> None:
+    synced: list[str] = []
+    journal = Journal(tmp_path, sync=lambda descriptor: synced.append(name_of(descriptor, tmp_path)))
+    for number in range(1_000):
+        journal.trace(b"{}")
+        journal.record(b'{"number": %d}' % number)
+    journal.close()
+    assert synced == [TRACES, TRIALS] * (len(synced) // 2)
+    assert 2 <= len(synced) <= 200  # one pair a group, and groups last half a second
+
+
+def test_a_group_is_synced_while_the_run_goes_on(tmp_path: Path) -> None:
+    synced = threading.Event()
+    journal = Journal(tmp_path, sync=lambda descriptor: synced.set())
+    journal.trace(b"{}")
+    journal.record(b"{}")
+    assert synced.wait(20)
+    journal.close()
+
+
+def test_a_disk_that_fails_while_syncing_ends_the_run_with_the_next_trial(tmp_path: Path) -> None:
+    failed = threading.Event()
+
+    def fail(descriptor: int) -> None:
+        failed.set()
+        raise OSError(5, "Input/output error")
+
+    journal = Journal(tmp_path, sync=fail)
+    journal.record(b"{}")
+    assert failed.wait(20)
+    journal._group._thread.join()  # type: ignore[union-attr]
+    with pytest.raises(StorageError, match=r"traces\.jsonl: cannot be written \(Input/output error\)"):
+        journal.record(b"{}")
+    with pytest.raises(StorageError):
+        journal.close()
+
+
+def test_a_file_that_a_record_names_is_synced_before_the_record(tmp_path: Path) -> None:
+    synced: list[str] = []
+    journal = Journal(tmp_path, sync=lambda descriptor: synced.append(name_of(descriptor, tmp_path)))
+    (tmp_path / "large.txt").write_text("x")
+    journal.beside(tmp_path / "large.txt")
+    journal.close()
+    assert synced == ["large.txt", TRACES, TRIALS]
+
+
+def test_a_line_that_does_not_fit_is_taken_back_whole(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    journal.trace(b"{}")
+    journal.record(b"1" * 300)
+    with (
+        no_file_larger_than(500),
+        pytest.raises(StorageError, match=r"trials\.jsonl: cannot be written \(File too large\)"),
+    ):
+        journal.record(b"2" * 300)
+    assert (tmp_path / TRIALS).read_bytes() == b"1" * 300 + b"\n"
+    journal.record(b"3")
+    journal.close()
+    assert (tmp_path / TRIALS).read_bytes() == b"1" * 300 + b"\n3\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_named(tmp_path: Path) -> None:
+    (tmp_path / TRACES).symlink_to("/dev/full")
+    writer = RunWriter.create(tmp_path / "run", INFO, CASES)
+    writer.finish(INFO)
+    (tmp_path / "run" / TRACES).unlink()
+    (tmp_path / "run" / TRACES).symlink_to("/dev/full")
+    writer = RunWriter.resume(tmp_path / "run", INFO, CASES)
+    with pytest.raises(StorageError, match=r"traces\.jsonl: cannot be written \(No space left on device\)"):
+        write(writer, range(1))
+    with contextlib.suppress(StorageError):
+        writer.close()
+    assert not (tmp_path / "run" / "run.lock").exists()
+
+
+def torn(folder: Path, **changes: Any) -> Path:
+    writer = RunWriter.create(folder, INFO, CASES)
+    write(writer, range(3))
+    writer.close()
+    return folder
+
+
+def test_resuming_over_a_line_that_was_changed_is_refused(tmp_path: Path) -> None:
+    trials = torn(tmp_path / "run") / TRIALS
+    trials.write_bytes(trials.read_bytes().replace(b"said 0", b"said 9"))
+    before = trials.read_bytes()
+    with pytest.raises(UsageError, match=r"trials\.jsonl:2: a line before it was changed or removed"):
+        RunWriter.resume(tmp_path / "run", INFO, CASES)
+    assert trials.read_bytes() == before
+    assert not (tmp_path / "run" / "run.lock").exists()
+
+
+def test_resuming_without_the_traces_is_refused_though_the_records_still_read(tmp_path: Path) -> None:
+    folder = torn(tmp_path / "run")
+    (folder / TRACES).unlink()
+    assert len(RunFolder(folder).records()) == 3
+    with pytest.raises(UsageError, match=r"traces\.jsonl: is missing"):
+        RunWriter.resume(folder, INFO, CASES)
+
+
+def test_an_orphan_trace_harms_nobody(tmp_path: Path) -> None:
+    folder = torn(tmp_path / "run")
+    with (folder / TRACES).open("ab") as file:
+        file.write(b'{"case_id":"c3","trial_index":1,"attempt":1}\n{"case_id":"c4","tri')
+    writer = RunWriter.resume(folder, INFO, CASES)
+    write(writer, range(3, 6))
+    run = finish(writer)
+    assert [run.trace(record).output for record in run.records()] == [said(n) for n in range(6)]
+
+
+def test_bl_072_what_is_on_record_twice_counts_once(tmp_path: Path) -> None:
+    writer = RunWriter.create(tmp_path / "run", INFO, CASES)
+    for output in ("first", "second"):
+        writer.write(passing("c1", output=output), trace_of(output))
+    writer.write(passing("c1", attempt=2, output="again"), trace_of("again"))
+    run = finish(writer)
+    assert [(record.attempt, record.output) for record in run.records()] == [(1, "first"), (2, "again")]
+
+
+def test_a_run_that_was_ended_before_its_first_file_stood_counts_as_not_begun(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "run.lock").write_text("123\n")
+    (folder / ".run.json.0a1b2c3d.tmp").write_text("{")
+    writer = RunWriter.create(folder, INFO, CASES)
+    assert finish(writer).records() == ()
+
+
+def test_a_run_that_was_ended_before_its_cases_stood_gets_them_when_resumed(tmp_path: Path) -> None:
+    folder = torn(tmp_path / "run")
+    (folder / "cases.jsonl").unlink()
+    with pytest.raises(StorageError, match="can be resumed"):
+        RunFolder(folder).cases()
+    run = finish(RunWriter.resume(folder, INFO, CASES))
+    assert [case.id for case in run.cases()] == [case.id for case in CASES]
