@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from seatrial.core.agent_run import HandoffEvent, ModelCall, ToolCall
+from seatrial.core.encoding import dumps
 from seatrial.core.trace import Approval, CallState, Handoff, ModelCallEvent, Observable, ToolCallEvent, Usage
 from seatrial.environment.failure import TrialOver
 from seatrial.environment.recorder import Recorder, StepLimitReached, error_text, read_arguments
@@ -292,3 +296,35 @@ def test_odd_text_is_kept() -> None:
     call, message = recorder.freeze()
     assert (call.arguments, call.error) == ({"q": "\ud835 ok"}, "ValueError: \ud835")
     assert message.content == "a\u0000b"
+
+
+_CHANGES = st.lists(
+    st.sampled_from(["message", "model", "tool", "raise", "refuse", "handoff", "withdraw", "told", "open", "approve"])
+)
+
+
+@given(_CHANGES)
+def test_a_recorder_elsewhere_that_applies_every_change_has_the_same_events(changes: list[str]) -> None:
+    here, elsewhere = Recorder(), Recorder()
+    here.on_change = lambda change: elsewhere.apply(json.loads(dumps(change)))
+    calls: list[int] = []
+    for change in changes:
+        match change:
+            case "message":
+                here.message("user", {"$type": "x", "value": "y"})
+            case "model":
+                number = here.begin_model_call("m")
+                here.end_model_call(number, usage=Usage(input=1, output=2), cost_usd=0.5)
+            case "handoff":
+                here.handoff("a", "b", context={"n": 1})
+            case "approve":
+                here.approval("pay", {"n": len(calls)}, "denied")
+            case "withdraw" | "told" if calls:
+                here.withdraw(calls.pop()) if change == "withdraw" else here.tell(calls[-1], "no")
+            case _:
+                calls.append(here.begin_tool_call("look", {"n": float("nan")}, call_id="1"))
+                if change != "open":
+                    here.end_tool_call(calls[-1], result=b"x", error=ValueError("e") if change == "raise" else None)
+        assert elsewhere.freeze() == here.freeze()
+    here.observe(Observable.TOOL_CALLS)
+    assert (elsewhere.observes, elsewhere.ordered) == (here.observes, here.ordered)

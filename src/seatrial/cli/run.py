@@ -43,6 +43,9 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @click.option("--seed", type=int, metavar="N", help="Seed of the run (default: random, on record).")
 @click.option("--tools", type=click.Choice(["stand_in", "real"]), help="Whether stand-ins answer for tools.")
+@click.option("--isolation", type=click.Choice(["thread", "process"]), help="Where each trial runs.")
+@click.option("--executor", metavar="NAME", help="local, or dask: trials on a cluster.")
+@click.option("--scheduler", metavar="ADDRESS", help="The cluster's scheduler (tcp://...); without it one on loopback.")
 @click.option(
     "--max-cost",
     type=click.FloatRange(min=0, min_open=True),

@@ -11,6 +11,7 @@ The runner knows these and nothing of files, policies or reports. A double of an
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -20,9 +21,12 @@ from seatrial.core.trace import Observable, StopReason, Trace
 from seatrial.core.trial import TrialKey, TrialRecord
 
 __all__ = [
+    "NOTHING_BEFORE",
     "Agent",
     "Answer",
+    "Earlier",
     "Environment",
+    "Execution",
     "Executor",
     "Fixture",
     "Grader",
@@ -220,11 +224,41 @@ class Sink(Protocol):
         """Keep a finished trial; gives the record as it was kept. When this returns, the trial is not lost."""
 
 
+@dataclass(frozen=True)
+class Earlier:
+    """What is on record from before a run was resumed, by case id and trial number."""
+
+    finished: Mapping[tuple[str, int], TrialRecord] = field(default_factory=dict)
+    """The last attempt of every trial that needs no more."""
+    attempts: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    """Attempts made of trials that have more; numbering goes on from there."""
+    broken_off: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    """How many of those the harness broke off: they count against no retry."""
+
+
+NOTHING_BEFORE = Earlier()
+"""Of a run that begins."""
+
+
+class Execution(Protocol):
+    """Trials that are running."""
+
+    @property
+    def done(self) -> Future[None]:
+        """Resolves when all trials have ended; carries what ended them early."""
+
+    def stop(self) -> None:
+        """Cancel the trials in flight and wait until they have cleaned up; nothing is written or retried after it."""
+
+
 class Executor(Protocol):
     """Where trials run: this process, other processes, other machines."""
 
     def run(self, source: TrialSource, sink: Sink) -> None:
         """Run every trial of the source; returns when all have ended."""
+
+    def start(self, source: TrialSource, sink: Sink, before: Earlier = NOTHING_BEFORE) -> Execution:
+        """Begin to, without waiting. `before`: what trials of the source have on record."""
 
 
 def keys(records: Iterable[TrialRecord]) -> set[TrialKey]:

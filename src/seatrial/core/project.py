@@ -106,5 +106,6 @@ class RunOptions(Frozen):
     timeout_s: float | None = Field(default=None, gt=0)
     seed: int | None = None
     tools: Literal["stand_in", "real"] | None = None
+    isolation: Literal["thread", "process"] | None = None
     debug: bool = False
     """One trial, nothing captured, post-mortem debugger on an exception."""

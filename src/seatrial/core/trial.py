@@ -91,6 +91,8 @@ class TrialRecord(Frozen):
     trial_index: int = 1
     attempt: int = 1
     """From 1; with retries the last attempt of a trial counts."""
+    broken_off: bool = False
+    """The harness broke this attempt off and makes it again; it counts against no retry."""
     status: TrialStatus
     invalid_reason: InvalidReason | None = None
     broken: InvalidReason | None = None

@@ -34,7 +34,8 @@ class TrialFolder:
                 raise TrialOver("the trial is over: its folder and database are gone")
             if self._path is None:
                 parent = None if self._parent is None else self._parent()
-                self._path = Path(tempfile.mkdtemp(prefix="trial-", dir=parent)).resolve()
+                prefix = f"trial-{os.getpid()}-"  # whoever ends this process knows what to remove
+                self._path = Path(tempfile.mkdtemp(prefix=prefix, dir=parent)).resolve()
             return self._path
 
     @property

@@ -11,7 +11,7 @@ import threading
 import time
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from seatrial.core.agent_run import HandoffEvent, ModelCall, ToolCall
@@ -51,6 +51,21 @@ class StepLimitReached(BaseException):
 
 
 _Entry = tuple[type, dict[str, Any]]
+_KINDS: dict[str, type] = {
+    kind.model_fields["kind"].default: kind
+    for kind in (
+        Message,
+        ModelCallEvent,
+        ToolCallEvent,
+        Retrieval,
+        Handoff,
+        Approval,
+        Guardrail,
+        Fault,
+        SafetyEvent,
+        ErrorEvent,
+    )
+}
 
 
 class Recorder:
@@ -65,6 +80,8 @@ class Recorder:
         """False once tool calls and hand-offs were reported without their common order."""
         self.observes: set[Observable] = set()
         """What this trial could see beyond the adapter's own set."""
+        self.on_change: Callable[[dict[str, Any]], None] | None = None
+        """Called with every change of the record as it happens, as JSON data that `apply` takes."""
         self.spending = Spending()
         """What its model calls cost, and when it must stop."""
         self._entries: list[_Entry] = []
@@ -95,7 +112,10 @@ class Recorder:
 
     def observe(self, *observables: Observable) -> None:
         """This trial can see these kinds of evidence."""
-        self.observes.update(observables)
+        new = set(observables) - self.observes
+        self.observes.update(new)
+        if new:
+            self._tell({"observes": sorted(self.observes)})
 
     def end(self) -> None:
         """The trial is over: whoever begins a model or tool call from now on gets TrialOver."""
@@ -124,7 +144,30 @@ class Recorder:
         with self._lock:
             number = len(self._entries) + 1
             self._entries.append((kind, {"number": number, "at_ms": self.elapsed_ms(), "turn": self.turn, **fields}))
+            self._changed(number)
             return number
+
+    def _changed(self, number: int) -> None:
+        if self.on_change is not None:
+            kind, fields = self._entries[number - 1]
+            usage = fields.get("usage")
+            shown = {"usage": usage.model_dump()} if isinstance(usage, Usage) else {}
+            self._tell({"kind": kind.model_fields["kind"].default, **fields, **shown})  # type: ignore[attr-defined]
+
+    def _tell(self, change: dict[str, Any]) -> None:
+        if self.on_change is not None:
+            self.on_change(change)
+
+    def apply(self, change: Mapping[str, Any]) -> None:
+        """Make a change that a recorder elsewhere told of by `on_change`; in the order in which they were told."""
+        with self._lock:
+            if "kind" in change:
+                fields = {name: value for name, value in change.items() if name != "kind"}
+                at = fields["number"] - 1
+                self._entries[at : at + 1] = [(_KINDS[change["kind"]], fields)]
+            self.observes.update(Observable(name) for name in change.get("observes", ()))
+            self._withdrawn.extend(change.get("withdrawn", ()))
+            self.ordered = change.get("ordered", self.ordered)
 
     def _fields(self, number: int) -> dict[str, Any]:
         return self._entries[number - 1][1]
@@ -132,6 +175,7 @@ class Recorder:
     def _finish(self, number: int, **fields: Any) -> None:
         with self._lock:
             self._fields(number).update(fields)
+            self._changed(number)
 
     def _count_step(self, *, model: bool) -> None:
         if self._over:
@@ -173,6 +217,7 @@ class Recorder:
                 fields["model"] = model
             fields["latency_ms"] = self.elapsed_ms() - fields["at_ms"] if latency_ms is None else latency_ms
             fields.update(usage=usage, cost_usd=cost_usd, error=None if error is None else error_text(error))
+            self._changed(number)
         self.spending.add_call(fields["model"], usage, cost_usd)
 
     def begin_tool_call(
@@ -237,6 +282,7 @@ class Recorder:
         }
         with self._lock:
             fields.update(ended, ended=len(self._entries) + 1)
+            self._changed(number)
 
     def amend(self, number: int, **fields: Any) -> None:
         """Correct fields of an event already begun, when an adapter learns more (JSON data only)."""
@@ -248,6 +294,7 @@ class Recorder:
         with self._lock:
             fields = self._fields(number)
             fields["told"] = shown if shown != fields.get("result") else None
+            self._changed(number)
 
     def call_without_id(self, name: str, arguments: Any, *, after: int) -> int | None:
         """Number of a tool call with these arguments that began after event `after` and that no model call claims."""
@@ -266,6 +313,7 @@ class Recorder:
         """
         with self._lock:
             self._withdrawn.append(number)
+            self._tell({"withdrawn": [number]})
             self._tool_calls -= 1
             self._attempts[self._fields(number).get("call_id") or ""] -= 1
 
@@ -368,6 +416,7 @@ class Recorder:
             self._report(item)
         if _out_of_place(placed, late) and {ToolCallEvent, Handoff} <= {kind for kind, _ in self._this_turn()}:
             self.ordered = False
+            self._tell({"ordered": False})
 
     def _this_turn(self) -> list[_Entry]:
         with self._lock:

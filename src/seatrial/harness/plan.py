@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from seatrial.agents.detect import agent_for, load_agent
 from seatrial.core.case import Case
@@ -84,6 +84,12 @@ class Request:
     timeout_s: float | None = None
     seed: int | None = None
     tools: str | None = None
+    isolation: str | None = None
+    """`thread` or `process`: where each trial runs."""
+    executor: str | None = None
+    """Name of what runs the trials; None = on this machine."""
+    scheduler: str | None = None
+    """For an executor on other machines: where its scheduler listens."""
     max_cost: float | None = None
     """USD that the run may cost."""
     max_time: float | None = None
@@ -124,6 +130,9 @@ class Plan:
     concurrency: int
     redactor: Redactor
     scratch: Scratch
+    request: Request
+    """As asked for, filled in from the environment."""
+    isolation: str = "thread"
     hidden: frozenset[str] = frozenset()
     warnings: tuple[Diagnostic, ...] = ()
     only: frozenset[TrialKey] | None = None
@@ -251,6 +260,8 @@ def plan(request: Request, found: Selected | None = None) -> Plan:
         concurrency=1 if request.debug else request.concurrency or project.concurrency,
         redactor=redactor,
         scratch=scratch,
+        request=request,
+        isolation=_isolation(project, request),
         hidden=found.hidden,
         warnings=warnings,
         budget=budget,
@@ -305,13 +316,19 @@ def _not_built(case: Case) -> Iterator[tuple[str, str]]:
 
 def _agent(project: Project, request: Request) -> tuple[AgentSpec, Agent[TrialEnvironment]]:
     spec = _agent_spec(project, request)
-    if project.isolation == "process":
-        raise UsageError("isolation: process is not available in this version; use thread")
     if request.tools is not None:
         spec = spec.model_copy(update={"tools": request.tools})
     if request.agent is not None and not isinstance(request.agent, (str, AgentSpec)):
         return spec, agent_for(request.agent, spec)
     return spec, load_agent(spec)
+
+
+def _isolation(project: Project, request: Request) -> str:
+    """`--debug` stays in this process: a debugger needs its terminal."""
+    asked = "thread" if request.debug else request.isolation or project.isolation
+    if asked not in get_args(Project.model_fields["isolation"].annotation):
+        raise UsageError(f"isolation is thread or process, not {asked!r}")
+    return asked
 
 
 def _agent_spec(project: Project, request: Request) -> AgentSpec:
@@ -479,7 +496,7 @@ def _build_id(name: str | None, version: str) -> str:
 
 
 _SELECTING = ("select", "suite", "tag", "risk", "keyword")
-_RUNNING = ("trials", "concurrency", "timeout_s", "seed", "tools", "set")
+_RUNNING = ("trials", "concurrency", "timeout_s", "seed", "tools", "isolation", "set")
 _SPENDING = ("max_cost", "max_time", "allow_unknown_cost", "stop_when_decided")
 _SHOWN = (*_SELECTING, *_RUNNING, *_SPENDING)
 """Options that go on record."""

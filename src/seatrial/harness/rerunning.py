@@ -144,7 +144,7 @@ def plan_rerun(
 
 def _options(info: RunInfo) -> dict[str, Any]:
     """What the run was asked besides its selection, as it holds for one trial."""
-    kept = {name: info.options[name] for name in ("timeout_s", "tools") if name in info.options}
+    kept = {name: info.options[name] for name in ("timeout_s", "tools", "isolation") if name in info.options}
     return kept | {"set": tuple(text for text in info.options.get("set", ()) if "[secret:" not in text)}
 
 

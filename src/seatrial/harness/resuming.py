@@ -1,7 +1,8 @@
 """Going on with a run: only with the same cases, agent, build, prices and seed, else its trials would be of two runs.
 
-What the request does not say is as the run had it: the selection, the number of trials, the time limit, the tools and
-the seed. Trials may be topped up. The run keeps its id, seed and start, and notes each time it was resumed.
+What the request does not say is as the run had it: the selection, the number of trials, the time limit, the tools, the
+isolation and the seed. Trials may be topped up. The run keeps its id, seed and start, and notes each time it was
+resumed.
 """
 
 from __future__ import annotations
@@ -38,7 +39,10 @@ def stored_run(folder: Path | None) -> RunInfo | None:
 
 def as_it_was(stored: RunInfo) -> dict[str, Any]:
     """What a request that says nothing of it takes from the run, by the request's names."""
-    return {**{name: stored.options.get(name) for name in ("trials", "timeout_s", "tools")}, "seed": stored.seed}
+    return {
+        **{name: stored.options.get(name) for name in ("trials", "timeout_s", "tools", "isolation")},
+        "seed": stored.seed,
+    }
 
 
 def is_complete(folder: Path, stored: RunInfo, now: RunInfo) -> bool:

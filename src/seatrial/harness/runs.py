@@ -17,22 +17,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seatrial.core.case import Case
+from seatrial.core.ports import Execution
 from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
-from seatrial.environment.pace import Rates
-from seatrial.environment.surroundings import Surroundings
 from seatrial.errors import Diagnostic, ExitCode, StorageError, UsageError, did_you_mean
-from seatrial.harness.budgeting import Course, course_of, resume_command, trials_of
+from seatrial.harness.budgeting import course_of, resume_command, trials_of
+from seatrial.harness.executors import executor_for
 from seatrial.harness.hidden import veiled_case, veiled_record, veiled_trace
 from seatrial.harness.plan import Plan, Request, importable, plan
+from seatrial.harness.settings import settings_for
 from seatrial.loading.config import find_root
 from seatrial.report.files import write_results
 from seatrial.report.summary import summary
-from seatrial.runner.executors.local import LocalExecutor, Running
-from seatrial.runner.remaining import Earlier, Remaining, earlier
-from seatrial.runner.trial import TrialSettings
-from seatrial.runner.waiting import Places
+from seatrial.runner.remaining import Remaining, earlier
 from seatrial.store.atomic import write_text
 from seatrial.store.rundir import RunFolder, RunWriter
 from seatrial.verdict.metrics import CaseResult, case_results, exit_code
@@ -138,8 +136,8 @@ class _Collector:
 class _Execution:
     """A plan being run."""
 
-    start: Callable[[], Running]
-    running: Running | None = None
+    start: Callable[[], Execution]
+    running: Execution | None = None
     """Set once it has begun."""
     run: Run | None = None
     """Set once it has ended."""
@@ -165,6 +163,7 @@ def _executing(
     KeyboardInterrupt is swallowed (the run says `interrupted`), anything else passes on; so does a second
     KeyboardInterrupt, which waits for nothing.
     """
+    executor = executor_for(planned, settings_for(planned, debugger))
     open_run = RunWriter.resume if planned.resumes else RunWriter.create
     with importable(planned.project.root), _same_folder():
         writer = open_run(planned.folder, planned.info, _definitions(planned), planned.redactor)
@@ -174,7 +173,7 @@ def _executing(
         before = earlier(planned.cases, collector.records)
         left = Remaining(trials_of(planned.cases, planned.info, planned.only), before.finished)
         course = course_of(left, collector, planned.budget, planned.project, kept=tuple(collector.records))
-        execution = _Execution(lambda: _start(planned, course, before, debugger))
+        execution = _Execution(lambda: executor.start(course.source, course.sink, before))
         status = RunStatus.INTERRUPTED
         try:
             yield execution
@@ -189,19 +188,6 @@ def _executing(
     course.check(planned.folder)
 
 
-def _settings(planned: Plan, debugger: Callable[[BaseException], None] | None) -> TrialSettings:
-    project, budget = planned.project, planned.budget
-    return TrialSettings(
-        prices=project.prices,
-        seed=planned.info.seed,
-        priced_only=budget.cost_usd is not None and not budget.allow_unknown_cost,
-        rates=Rates(project.rates),
-        judges=None if project.judge_concurrency is None else Places(project.judge_concurrency),
-        on_agent_error=debugger,
-        surroundings=Surroundings({"the project's folder": Path(project.root), "the working folder": Path()}),
-    )
-
-
 @contextmanager
 def _same_folder() -> Iterator[None]:
     """An agent that changes the working folder changes it for its own run at most."""
@@ -210,13 +196,6 @@ def _same_folder() -> Iterator[None]:
         yield
     finally:
         os.chdir(here)
-
-
-def _start(planned: Plan, course: Course, before: Earlier, debugger: Callable[[BaseException], None] | None) -> Running:
-    """Begin with the trials that are not on record."""
-    settings = replace(_settings(planned, debugger), attempts_made=before.attempts)
-    executor = LocalExecutor(planned.agent, settings, planned.concurrency, capture=debugger is None)
-    return executor.start(course.source, course.sink)
 
 
 def _end(planned: Plan, collector: _Collector, status: RunStatus) -> Run:
@@ -277,9 +256,9 @@ def run(project: str | Path = ".", select: Sequence[str] | str = (), **options: 
     """Run the agent on the selected cases and keep everything in a run folder.
 
     `options` are those of the command line, with underscores: agent (a spec, or the agent itself), build, trials,
-    concurrency, suite, tag, risk, keyword, output, resume, seed, tools, timeout_s, set, debug, max_cost, max_time,
-    allow_unknown_cost, stop_when_decided. Works inside a running loop (it blocks the caller); `arun` is the awaitable
-    door. Raises UsageError, InputError, NothingSelected, StorageError.
+    concurrency, suite, tag, risk, keyword, output, resume, seed, tools, isolation, executor, scheduler, timeout_s, set,
+    debug, max_cost, max_time, allow_unknown_cost, stop_when_decided. Works inside a running loop (it blocks the
+    caller); `arun` is the awaitable door. Raises UsageError, InputError, NothingSelected, StorageError.
     """
     return execute(plan(_request(project, select, options)))
 

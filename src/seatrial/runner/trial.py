@@ -2,6 +2,9 @@
 
 Whose fault a failure is decides what it becomes: what the agent raises is a failed trial; what the fixture raises is
 an invalid one; what a grader raises is a GraderFailure beside the grades.
+
+An attempt can be cut short from another thread: where it ran is given up (a blocked event loop, a process that died),
+and whoever takes it over brings it to its end from there.
 """
 
 from __future__ import annotations
@@ -10,11 +13,12 @@ import asyncio
 import contextlib
 import hashlib
 import inspect
+import os
 import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any
@@ -46,7 +50,7 @@ from seatrial.runner.threads import in_thread
 from seatrial.runner.users import conversation
 from seatrial.runner.waiting import Places
 
-__all__ = ["TrialSettings", "run_trial", "seed_of"]
+__all__ = ["Relieved", "TrialAttempt", "TrialSettings", "Watch", "run_trial", "seed_of"]
 
 _TRACEBACK_KEPT = 8_000
 
@@ -63,8 +67,6 @@ class TrialSettings:
     """Rate limits of models and tools."""
     judges: Places | None = None
     """How many judges may be asked at once; None: no limit of their own."""
-    attempts_made: Mapping[tuple[str, int], int] = field(default_factory=dict)
-    """Attempts on record from before the run was resumed, by case id and trial number; see `runner.remaining`."""
     on_agent_error: Callable[[BaseException], None] | None = None
     """Called with what the agent raised, before anything is cleaned up (post-mortem debugging)."""
     surroundings: Surroundings | None = None
@@ -89,12 +91,155 @@ class _Course:
     latency_ms: float = 0.0
     reported_costs: list[float | None] = field(default_factory=list)
     log: Log = field(default_factory=Log)
+    deadline: float | None = None
+    """When the agent's time would be up if it never waited for its turn, on the monotonic clock; None while it has no
+    say."""
+    turn_began: float | None = None
+    """When the turn that has not ended began, in `_own_time`."""
+    ready: bool = False
+    """The surroundings stand, and can be observed."""
+    cut: bool = False
+    """The agent's part is over, whatever its code still does."""
+
+    def copy(self, pace: Pace) -> _Course:
+        """What is known so far, out of reach of whoever fills in this one."""
+        began = self.turn_began
+        spent = 0.0 if began is None else max(_own_time(pace) - began, 0.0) * 1000
+        return replace(
+            self,
+            outputs=list(self.outputs),
+            outcome=dict(self.outcome),
+            reported_costs=list(self.reported_costs),
+            latency_ms=self.latency_ms + spent,
+            deadline=None,
+            turn_began=None,
+        )
 
 
 def seed_of(run_seed: int, case_id: str, trial_index: int) -> int:
     """The trial's own seed: the same for the same run seed, case and trial number, in any order of running."""
     text = f"{run_seed}/{case_id}/{trial_index}"
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:6], "big")
+
+
+class Relieved(Exception):
+    """This attempt was cut short and taken over: what became of it here no longer counts."""
+
+
+class TrialAttempt:
+    """One attempt at a trial, from nothing to its record."""
+
+    def __init__(
+        self,
+        agent: Agent[TrialEnvironment],
+        planned: PlannedCase,
+        trial_index: int,
+        settings: TrialSettings,
+        attempt: int = 1,
+    ) -> None:
+        started = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        seed = seed_of(settings.seed, planned.case.id, trial_index)
+        self.planned = planned
+        self.environment: TrialEnvironment = planned.fixture.environment(trial_index, seed)
+        self.on_agent: Callable[[bool], None] = _nothing
+        """Called with True when the agent's part begins, and with False when it has ended."""
+        self.on_wait: Callable[[float], None] = _nothing
+        """Called with the seconds that the agent's calls are about to wait for their turn, from any thread."""
+        self._agent = agent
+        self._settings = settings
+        self._numbers = {"trial_index": trial_index, "attempt": attempt}
+        self._course = _Course(started=started, seed=seed)
+        self._watch = Watch(settings.surroundings, planned.case.id, trial_index)
+        self._pid = os.getpid()
+        recorder, pace = self.environment.recorder, self.environment.pace
+        recorder.spending = Spending(settings.prices, planned.case.limits.cost_usd, settings.priced_only)
+        pace.rates = settings.rates or pace.rates
+
+    @property
+    def deadline(self) -> float | None:
+        """When the agent's time is up, on the monotonic clock; None while the agent has no say.
+
+        Time in which its calls wait for their turn is added before they wait, also where they hold up the loop.
+        """
+        deadline = self._course.deadline
+        return None if deadline is None else deadline + self.environment.pace.waited_s
+
+    async def run(self) -> tuple[TrialRecord, Trace]:
+        """Bring the attempt to its end; every failure but a cancellation is in the record, never raised.
+
+        Raises Relieved when it was cut short meanwhile: then another call of `run` has taken over.
+        """
+        course = self._course
+        leftovers: tuple[Leftover, ...] = ()
+        try:
+            await self._live(course)
+            trace = _trace_of(self.environment, self._agent, course)
+            context = _grading_context(self.planned, self.environment, trace, course, self._settings)
+            grading = await grade(self.planned.graders, context, self._settings.judges)
+            self._check_still_ours(course)
+        finally:
+            if self._course is course and os.getpid() == self._pid:
+                leftovers = await self._leave(course)
+        record = _record(self.planned, trace, context, grading, course)
+        return record.model_copy(update={**self._numbers, "leftovers": leftovers}), trace
+
+    async def _leave(self, course: _Course) -> tuple[Leftover, ...]:
+        """Clean up, then look at what is left."""
+        try:
+            await _clean_up(self.environment, course)
+        finally:
+            leftovers = self._watch.end(self.environment)
+        return leftovers
+
+    def cut_short(
+        self,
+        stop_reason: StopReason,
+        *,
+        detail: str = "",
+        error: AgentError | None = None,
+        broken: InvalidReason | None = None,
+        log: Log | None = None,
+        latency_ms: float | None = None,
+    ) -> None:
+        """End the agent's part here, from any thread; the next `run` goes on with what comes after it.
+
+        What is on record so far is kept, and nothing is added to it by code that still runs: its next model or tool
+        call raises TrialOver.
+        """
+        course = self._course.copy(self.environment.pace)
+        course.cut, course.stop_reason, course.error = True, stop_reason, error
+        course.broken, course.detail = broken, detail
+        course.ready = course.ready and stop_reason is not StopReason.HARNESS_ERROR
+        course.log = log or course.log
+        course.latency_ms = course.latency_ms if latency_ms is None else latency_ms
+        self._course = course
+        self.environment.recorder.end()
+
+    def _check_still_ours(self, course: _Course) -> None:
+        if os.getpid() != self._pid:
+            os._exit(0)  # the agent forked: only the process that began the trial goes on with it
+        if self._course is not course:
+            raise Relieved
+
+    async def _live(self, course: _Course) -> None:
+        """Everything that needs the surroundings: reset, the agent's turns, the outcome."""
+        environment = self.environment
+        if not course.cut:
+            self._watch.begin()
+            if not await _set_up(environment, course):
+                return
+        with environment.activate(), course.log.active():
+            if not course.cut:
+                self.on_agent(True)
+                await _agent_turns(self, self._agent, self.planned, course, self._settings)
+                self._check_still_ours(course)
+                self.on_agent(False)
+            if course.ready:
+                await _observe(environment, course)
+
+
+def _nothing(_: object) -> None:
+    return
 
 
 async def run_trial(
@@ -105,81 +250,68 @@ async def run_trial(
     attempt: int = 1,
 ) -> tuple[TrialRecord, Trace]:
     """Run one trial to its end; every failure but a cancellation is in the record, never raised."""
-    started = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    seed = seed_of(settings.seed, planned.case.id, trial_index)
-    course = _Course(started=started, seed=seed)
-    environment: TrialEnvironment = planned.fixture.environment(trial_index, seed)
-    watch = _Watch(settings.surroundings, str(TrialKey(case_id=planned.case.id, trial_index=trial_index)))
-    environment.recorder.spending = Spending(settings.prices, planned.case.limits.cost_usd, settings.priced_only)
-    environment.pace.rates = settings.rates or environment.pace.rates
-    try:
-        await _live(environment, agent, planned, course, settings)
-        trace = _trace_of(environment, agent, course)
-        context = _grading_context(planned, environment, trace, course, settings)
-        grading = await grade(planned.graders, context, settings.judges)
-    finally:
-        try:
-            await _clean_up(environment, course)
-        finally:
-            leftovers = watch.end(environment)
-    record = _record(planned, trace, context, grading, course)
-    update = {"trial_index": trial_index, "attempt": attempt, "leftovers": leftovers}
-    return record.model_copy(update=update), trace
+    return await TrialAttempt(agent, planned, trial_index, settings, attempt).run()
 
 
-class _Watch:
+class Watch:
     """A trial under the eyes of the surroundings, if there are any."""
 
-    def __init__(self, surroundings: Surroundings | None, trial: str) -> None:
+    def __init__(self, surroundings: Surroundings | None, case_id: str, trial_index: int) -> None:
         self._surroundings = surroundings
-        self._trial = trial
-        if surroundings is not None:
-            surroundings.begin(trial)
+        self._trial = str(TrialKey(case_id=case_id, trial_index=trial_index))
+        self._begun = False
+
+    def begin(self) -> None:
+        """The trial starts."""
+        if self._surroundings is not None:
+            self._begun = True
+            self._surroundings.begin(self._trial)
 
     def end(self, environment: TrialEnvironment) -> tuple[Leftover, ...]:
-        if self._surroundings is None:
+        """The trial has cleaned up; what it left. Nothing of one that never began here."""
+        if self._surroundings is None or not self._begun:
             return ()
+        self._begun = False
         return self._surroundings.end(self._trial, environment.sources_changed())
 
 
-async def _live(
-    environment: TrialEnvironment,
-    agent: Agent[TrialEnvironment],
-    planned: PlannedCase,
-    course: _Course,
-    settings: TrialSettings,
-) -> None:
-    """Everything that needs the surroundings: reset, the agent's turns, the outcome."""
+async def _set_up(environment: TrialEnvironment, course: _Course) -> bool:
+    """Whether the surroundings are ready."""
     try:
         await in_thread(environment.set_up) if environment.blocking else environment.set_up()
     except Exception as error:  # noqa: BLE001  whatever a fixture raises makes the trial invalid
         course.stop_reason, course.broken = StopReason.HARNESS_ERROR, InvalidReason.FIXTURE
         course.detail = f"fixture: {type(error).__name__}: {error}"
+        return False
+    course.ready = True
+    return True
+
+
+async def _observe(environment: TrialEnvironment, course: _Course) -> None:
+    try:
+        observed = await in_thread(environment.observe) if environment.blocking else environment.observe()
+    except Exception as error:  # noqa: BLE001  whatever an observer raises makes the trial invalid
+        course.broken, course.detail = InvalidReason.FIXTURE, f"outcome: {type(error).__name__}: {error}"
         return
-    with environment.activate(), course.log.active():
-        await _agent_turns(environment, agent, planned, course, settings)
-        try:
-            observed = await in_thread(environment.observe) if environment.blocking else environment.observe()
-        except Exception as error:  # noqa: BLE001  likewise
-            course.broken, course.detail = InvalidReason.FIXTURE, f"outcome: {type(error).__name__}: {error}"
-            return
     if observed is not None:
         course.observed = True
         course.outcome.update(observed)
 
 
 async def _agent_turns(
-    environment: TrialEnvironment,
+    attempt: TrialAttempt,
     agent: Agent[TrialEnvironment],
     planned: PlannedCase,
     course: _Course,
     settings: TrialSettings,
 ) -> None:
     """The agent's part, under the time limit; what it raises stands in `course` afterwards."""
-    limit = asyncio.timeout(planned.case.limits.timeout_s)
+    environment, limit_s = attempt.environment, planned.case.limits.timeout_s
+    limit = asyncio.timeout(limit_s)
+    course.deadline = time.monotonic() + limit_s - environment.pace.waited_s
     try:
         async with limit:
-            environment.pace.on_wait = _extending(limit)
+            environment.pace.on_wait = _extending(limit, attempt.on_wait)
             await _converse(environment, agent, planned, course)
     except (StepLimitReached, CostLimitReached):
         course.stop_reason = StopReason.MAX_STEPS
@@ -194,8 +326,11 @@ async def _agent_turns(
             return
         raised = as_raised(error)
         course.stop_reason, course.error = StopReason.AGENT_ERROR, _agent_error(raised)
+        course.deadline = None
         if settings.on_agent_error is not None:
             settings.on_agent_error(raised)
+    finally:
+        course.deadline = None
     course.waits_as_scripted = course.stop_reason is StopReason.WAITING_APPROVAL and environment.waits_as_scripted
     _note_limits(environment, course)
 
@@ -212,8 +347,11 @@ def _note_limits(environment: TrialEnvironment, course: _Course) -> None:
         course.stop_reason, course.error = StopReason.BUDGET, None
 
 
-def _extending(limit: asyncio.Timeout) -> Callable[[float], None]:
-    """What adds time in which the agent had to wait for its turn to its time limit; may be called from any thread."""
+def _extending(limit: asyncio.Timeout, told: Callable[[float], None]) -> Callable[[float], None]:
+    """What adds time in which the agent had to wait for its turn to its time limit; may be called from any thread.
+
+    Whoever keeps that limit from outside is told as well.
+    """
     loop = asyncio.get_running_loop()
 
     def extend(seconds: float) -> None:
@@ -223,6 +361,7 @@ def _extending(limit: asyncio.Timeout) -> Callable[[float], None]:
                 limit.reschedule(when + seconds)
 
     def on_wait(seconds: float) -> None:
+        told(seconds)
         with contextlib.suppress(RuntimeError):  # the loop has closed: a thread that outlived its trial
             loop.call_soon_threadsafe(extend, seconds)
 
@@ -254,7 +393,7 @@ async def _converse(
 
 
 async def _timed(session: Session, turn: TurnInput, course: _Course, pace: Pace) -> Answer:
-    began, waited = time.perf_counter(), pace.waited_s
+    began = course.turn_began = _own_time(pace)
     measured: float | None = None
     try:
         answer = await in_thread(session.invoke, turn) if session.blocking else session.invoke(turn)
@@ -262,8 +401,13 @@ async def _timed(session: Session, turn: TurnInput, course: _Course, pace: Pace)
         measured = finished.latency_ms
         return finished
     finally:
-        own = time.perf_counter() - began - (pace.waited_s - waited)
-        course.latency_ms += max(own, 0.0) * 1000 if measured is None else measured
+        course.turn_began = None
+        course.latency_ms += max(_own_time(pace) - began, 0.0) * 1000 if measured is None else measured
+
+
+def _own_time(pace: Pace) -> float:
+    """Seconds on a clock that stands still while a call waits for its turn."""
+    return time.perf_counter() - pace.waited_s
 
 
 def _take(answer: Answer, course: _Course) -> None:

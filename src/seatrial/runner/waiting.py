@@ -29,6 +29,11 @@ class _Line:
         self._waiting.append(turn)
         return turn
 
+    def leave(self, turn: asyncio.Future[None]) -> None:
+        """Wait no more, from any thread."""
+        with contextlib.suppress(ValueError):
+            self._waiting.remove(turn)
+
     def wake(self) -> bool:
         """Wake the first who still waits; False when nobody does."""
         while self._waiting:
@@ -56,19 +61,28 @@ class Turns:
 
     async def next(self) -> tuple[PlannedCase, int] | None:
         """The next trial; None when no trial is in flight and the source has none: then there will be none."""
-        while True:
-            with self._lock:
-                trial = self._source.next()
-                turn = self._line.join() if trial is None and self._in_flight else None
-                if trial is not None:
-                    self._in_flight += 1
-                    self._line.wake()  # where this one came from there may be more
-                elif turn is None:
-                    while self._line.wake():
-                        pass
-            if turn is None:
+        while isinstance(given := self.ask(), asyncio.Future):
+            await given
+        return given
+
+    def ask(self) -> tuple[PlannedCase, int] | asyncio.Future[None] | None:
+        """As `next`; while there is no trial now, what to wait for (in the running loop) before asking again."""
+        with self._lock:
+            trial = self._source.next()
+            if trial is not None:
+                self._in_flight += 1
+                self._line.wake()  # where this one came from there may be more
                 return trial
-            await turn
+            if self._in_flight:
+                return self._line.join()
+            while self._line.wake():
+                pass
+            return None
+
+    def leave(self, turn: asyncio.Future[None]) -> None:
+        """Whoever waited for this is given up: nobody is woken in vain."""
+        with self._lock:
+            self._line.leave(turn)
 
     def finished(self, record: TrialRecord) -> None:
         """A trial ended; someone may go on."""

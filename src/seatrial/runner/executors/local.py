@@ -2,29 +2,25 @@
 
 Concurrency is a number of workers, each taking one trial after another; a trial's agent and graders run inside its
 worker, so no more than that many trials are in flight, whatever they are doing. A worker for which the source has no
-trial now waits until one has ended.
+trial now waits until one has ended. Agents that overrun their limit and do not let go are left behind
+(`seatrial.runner.workers`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import threading
-from collections.abc import Awaitable, Callable, Coroutine
-from concurrent.futures import Future
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
 
-from seatrial.core.ports import Agent, PlannedCase, Sink, TrialSource
-from seatrial.core.trial import TrialRecord
+from seatrial.core.ports import NOTHING_BEFORE, Agent, Earlier, Executor, PlannedCase, Sink, TrialSource
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.runner.capture import captured_output
-from seatrial.runner.retrying import backoff_s, worth_retrying
-from seatrial.runner.stopping import Stop, UntilStopped
-from seatrial.runner.trial import TrialSettings, run_trial, seed_of
-from seatrial.runner.waiting import Turns
+from seatrial.runner.executors import Site
+from seatrial.runner.trial import TrialAttempt, TrialSettings
+from seatrial.runner.workers import GRACE_S, Attempt, Repeating, Running
 
-__all__ = ["LocalExecutor", "Running"]
+__all__ = ["LocalExecutor", "local_executor"]
 
 
 @dataclass(frozen=True)
@@ -38,106 +34,36 @@ class LocalExecutor:
     """Whether what agents print goes to their trial's log."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     """How to wait between attempts, in seconds."""
+    grace_s: float = GRACE_S
+    """How long past its limit an agent may take to stop before it is given up."""
 
     def run(self, source: TrialSource, sink: Sink) -> None:
         """Run every trial of the source. KeyboardInterrupt stops the trials in flight, then passes on."""
-        running = self.start(source, sink)
-        try:
-            running.done.result()
-        except KeyboardInterrupt:
-            running.stop()
-            raise
+        self.start(source, sink).wait()
 
-    def start(self, source: TrialSource, sink: Sink) -> Running:
-        """Begin in a thread; gives the handle to wait on or stop."""
-        stop = Stop()
-        return Running(self._work(source, UntilStopped(sink, stop)), stop)
+    def start(self, source: TrialSource, sink: Sink, before: Earlier = NOTHING_BEFORE) -> Running:
+        """Begin in threads; gives the handle to wait on or stop."""
+        return Running(
+            source,
+            sink,
+            self.attempt,
+            concurrency=self.concurrency,
+            repeating=Repeating(self.settings.seed, before, self.sleep),
+            grace_s=None if self.settings.on_agent_error else self.grace_s,  # a debugger may take its time
+            surroundings=captured_output() if self.capture else contextlib.nullcontext(),
+        )
 
-    async def _work(self, source: TrialSource, sink: Sink) -> None:
-        turns = Turns(source)
-        with captured_output() if self.capture else contextlib.nullcontext():
-            async with asyncio.TaskGroup() as workers:
-                for _ in range(self.concurrency):
-                    workers.create_task(self._worker(turns, sink))
-
-    async def _worker(self, turns: Turns, sink: Sink) -> None:
-        while (trial := await turns.next()) is not None:
-            turns.finished(await self._attempts(*trial, sink))
-
-    async def _attempts(self, planned: PlannedCase, index: int, sink: Sink) -> TrialRecord:
-        """One trial with its retries; every attempt is on record, the last one counts."""
-        retries, seed = planned.case.retries, seed_of(self.settings.seed, planned.case.id, index)
-        attempt = self.settings.attempts_made.get((planned.case.id, index), 0) + 1
-        while True:
-            record, trace = await run_trial(self.agent, planned, index, self.settings, attempt)
-            kept = sink.write(record, trace)
-            if not worth_retrying(record, retries):
-                return kept
-            await self.sleep(backoff_s(retries, seed, attempt))
-            attempt += 1
+    def attempt(self, planned: PlannedCase, index: int, number: int) -> Attempt:
+        """An attempt of a trial, not yet begun."""
+        return TrialAttempt(self.agent, planned, index, self.settings, number)
 
 
-def _first(error: BaseException) -> BaseException:
-    """The first exception inside groups: workers stop together, the first one's reason is the one to tell."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
+def local_executor(site: Site) -> Executor:
+    """Trials on this machine: in this process, or each in its own."""
+    if site.travel is not None and site.isolation == "process":
+        from seatrial.runner.executors.process import ProcessExecutor
+        from seatrial.runner.processes import Launcher
 
-
-def _run_to_its_end(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, None]) -> None:
-    """Run the loop until the work is done.
-
-    A task that raises SystemExit or KeyboardInterrupt stops its loop, besides giving the exception to whoever awaits
-    it. Such a task is one that an agent or a grader made: it ends a trial, never the run. The user's own interrupt
-    comes to the main thread, not here.
-    """
-    task = loop.create_task(work)
-    while not task.done():
-        with contextlib.suppress(SystemExit, KeyboardInterrupt):
-            loop.run_until_complete(task)
-    task.result()
-
-
-class Running:
-    """Trials that run in a loop and thread of their own."""
-
-    def __init__(self, work: Coroutine[Any, Any, None], stop: Stop) -> None:
-        self.done: Future[None] = Future()
-        """Resolves when all trials have ended; carries what the work raised."""
-        self._stop = stop
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=self._run, args=(work,), name="seatrial-loop", daemon=True)
-        self._thread.start()
-
-    def _run(self, work: Coroutine[Any, Any, None]) -> None:
-        async def main() -> None:
-            self._loop, self._task = asyncio.get_running_loop(), asyncio.create_task(work)
-            self._ready.set()
-            await self._task
-
-        try:
-            with asyncio.Runner() as runner:
-                _run_to_its_end(runner.get_loop(), main())
-        except asyncio.CancelledError:
-            self.done.cancel()
-            self.done.set_running_or_notify_cancel()
-        except BaseException as error:  # noqa: BLE001  handed to whoever waits
-            self.done.set_exception(_first(error))
-        else:
-            self.done.set_result(None)
-
-    def stop(self) -> None:
-        """Cancel the trials in flight and wait until they have cleaned up; none is started or retried after it."""
-        self._ready.wait()
-        if self._loop is not None and not self.done.done():
-            with contextlib.suppress(RuntimeError):  # the loop may have closed meanwhile
-                self._loop.call_soon_threadsafe(self._cancel)
-        self._thread.join()
-
-    def _cancel(self) -> None:
-        """In the loop itself, so that a trial which ended before the stop reached it is kept."""
-        self._stop.requested = True
-        if self._task is not None:
-            self._task.cancel()
+        launcher = Launcher(site.travel.bench, site.travel.setup)
+        return ProcessExecutor(site.agent, site.settings, launcher, site.travel.scratch, site.concurrency)
+    return LocalExecutor(site.agent, site.settings, site.concurrency, site.capture)

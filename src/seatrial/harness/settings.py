@@ -1,0 +1,28 @@
+"""What of a plan holds for each of its trials, wherever they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from seatrial.environment.pace import Rates
+from seatrial.environment.surroundings import Surroundings
+from seatrial.harness.plan import Plan
+from seatrial.runner.trial import TrialSettings
+from seatrial.runner.waiting import Places
+
+__all__ = ["settings_for"]
+
+
+def settings_for(planned: Plan, debugger: Callable[[BaseException], None] | None = None) -> TrialSettings:
+    """Settings of the plan's trials; `debugger` is called with what an agent raised."""
+    project, budget = planned.project, planned.budget
+    return TrialSettings(
+        prices=project.prices,
+        seed=planned.info.seed,
+        priced_only=budget.cost_usd is not None and not budget.allow_unknown_cost,
+        rates=Rates(project.rates),
+        judges=None if project.judge_concurrency is None else Places(project.judge_concurrency),
+        on_agent_error=debugger,
+        surroundings=Surroundings({"the project's folder": Path(project.root), "the working folder": Path()}),
+    )
