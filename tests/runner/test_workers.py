@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +13,7 @@ from seatrial.agents.detect import agent_for
 from seatrial.core.case import Case
 from seatrial.core.fixture import FixtureSpec
 from seatrial.core.ports import Earlier, PlannedCase
-from seatrial.core.project import AgentSpec, RateSpec, RatesSpec
+from seatrial.core.project import AgentSpec, RateLimit, RatesSpec
 from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
 from seatrial.environment.pace import Rates
@@ -54,19 +55,12 @@ QUICK: Mapping[str, Any] = {"limits": {"timeout_s": 0.2}}
 
 async def blocks_or_waits(task: str) -> str:
     """`stuck` blocks the loop; `bystander` is in flight meanwhile, the first time."""
-    import asyncio
-
     if task == "stuck":
         await asyncio.sleep(0.01)
         time.sleep(4)
     elif task == "bystander" and not seen:
         seen.append(task)
         await asyncio.sleep(60)
-    elif task == "faulty" and len(seen) < 3:
-        seen.append(task)
-        if len(seen) == 2:
-            await asyncio.sleep(60)
-        raise ConnectionError("reset")
     return task
 
 
@@ -114,7 +108,7 @@ def test_waiting_for_a_turn_on_the_loop_itself_is_not_blocking_it() -> None:
         return task
 
     sink = Kept()
-    rates = Rates(RatesSpec(models={"m": RateSpec(requests_per_minute=60)}))
+    rates = Rates(RatesSpec(models={"m": RateLimit(requests_per_minute=60)}))
     executor(asks, 1, rates=rates).run(FixedTrials([planned("patient", **QUICK)]), sink)
     assert [str(record.stop_reason) for record in sink.records] == ["answered"]
 

@@ -109,9 +109,11 @@ def _exit_code(given: list[str]) -> int:
 def _leave(code: int) -> NoReturn:
     """End the process, also when threads of an agent that never returns would keep it alive."""
     import threading
+    from concurrent.futures import thread as pools
 
-    main_thread = threading.main_thread()
-    if any(thread is not main_thread and not thread.daemon for thread in threading.enumerate()):
+    pooled = set(getattr(pools, "_threads_queues", ()))  # waited for at exit though they may be daemons
+    others = (thread for thread in threading.enumerate() if thread is not threading.main_thread())
+    if any(not thread.daemon or thread in pooled for thread in others):
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
