@@ -91,8 +91,12 @@ class Gate:
     @property
     def suite(self) -> str | None:
         """The suite whose trials it judges; None: all gating suites."""
-        common = self.condition or self.group in COMMON_GROUPS
-        return self.spec.suite if common or self.spec.suite is not None else self.group
+        return self.spec.suite or self.group_suite
+
+    @property
+    def group_suite(self) -> str | None:
+        """The suite that its group names; None for a common group and for a review condition."""
+        return None if self.condition or self.group in COMMON_GROUPS else self.group
 
     @property
     def aliases(self) -> frozenset[str]:

@@ -165,7 +165,7 @@ def _end(planned: Plan, collector: _Collector, status: RunStatus) -> Run:
     """Write what a finished or interrupted run leaves behind."""
     models = tuple(sorted({model for record in collector.records for model in record.models}))
     info = planned.info.model_copy(update={"status": status, "ended": _now(), "models": models})
-    collector.writer.finish(info)
+    info = collector.writer.finish(info)
     planned.scratch.remove()
     run = Run(planned.folder, info, _definitions(planned), tuple(collector.records), planned.warnings)
     write_results(planned.folder, run.summary())

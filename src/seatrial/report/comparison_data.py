@@ -16,7 +16,7 @@ __all__ = ["comparison_data", "divergence_data", "figures_data"]
 
 
 def comparison_data(comparison: Comparison, *, strict: bool = False) -> dict[str, Any]:
-    """`{verdict, baseline, candidate, counts, cases, figures}` as JSON data, the most urgent cases first.
+    """`{verdict, baseline, candidate, problems, counts, cases, figures}` as JSON data, the most urgent cases first.
 
     A case whose trials changed has under `divergence` where both trajectories first part; null when they do not, or
     when a side has no trace. `figures` are over the cases that both sides ran in the same form.
@@ -25,6 +25,7 @@ def comparison_data(comparison: Comparison, *, strict: bool = False) -> dict[str
         "verdict": VERDICTS[comparison.exit_code(strict=strict)],
         "baseline": comparison.baseline,
         "candidate": comparison.candidate,
+        "problems": list(comparison.problems),
         "counts": {str(change): count for change, count in comparison.counts.items()},
         "cases": [_case(row) for row in comparison.cases],
         "figures": figures_data(side_by_side(comparison)),

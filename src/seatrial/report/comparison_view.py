@@ -29,6 +29,8 @@ STYLES = {
 }
 UNCHANGED_SHOWN = 5
 """More `same` cases than these are only counted, without `-v`."""
+PROBLEMS_SHOWN = 5
+"""Places that are named where a stored run is not as it was written."""
 DIVERGENCES_SHOWN = 5
 """Cases whose trajectories are shown without `-v`."""
 
@@ -56,6 +58,11 @@ def print_comparison(console: Console, comparison: Comparison, *, strict: bool =
 def _sides(screen: Screen, comparison: Comparison) -> None:
     rows = [("baseline", comparison.baseline), ("candidate", comparison.candidate)]
     screen.rows(left("", ""), [[Text(name, "dim"), label] for name, label in rows], indent=0, header=False)
+    for problem in comparison.problems[:PROBLEMS_SHOWN]:
+        screen.line(Text.assemble(("not as it was written  ", "yellow"), screen.text(problem)))
+    if len(comparison.problems) > PROBLEMS_SHOWN:
+        rest = times(len(comparison.problems) - PROBLEMS_SHOWN, "more place")
+        screen.line(Text(f"{screen.marks.more} and {rest}", "dim"))
     screen.console.print()
 
 

@@ -26,7 +26,16 @@ from seatrial.core.trial import TrialRecord
 from seatrial.errors import StorageError, UsageError
 from seatrial.store.atomic import write_text
 
-__all__ = ["Masks", "RunFolder", "RunWriter", "StoredTrial", "is_run_folder"]
+__all__ = [
+    "FIRST_LINK",
+    "Masks",
+    "RunFolder",
+    "RunWriter",
+    "StoredTrial",
+    "bytes_digest",
+    "is_run_folder",
+    "line_digest",
+]
 
 INLINE_OUTPUT = 64 * 1024
 """Outputs whose JSON is longer (in characters) go whole to `outputs/`."""
@@ -51,9 +60,14 @@ def is_run_folder(folder: Path) -> bool:
     return (folder / "run.json").is_file()
 
 
+def bytes_digest(data: bytes) -> str:
+    """`sha256:...` of a file's content."""
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
 def line_digest(line: bytes) -> str:
     """`sha256:...` of a line without its line feed."""
-    return "sha256:" + hashlib.sha256(line).hexdigest()
+    return bytes_digest(line)
 
 
 class RunWriter:
@@ -81,9 +95,10 @@ class RunWriter:
             raise StorageError(f"{folder}: cannot be used as a run folder ({error.strerror or error})") from error
         if occupied:
             raise UsageError(f"{folder}: the output folder is not empty; name a new one")
-        lines = (dumps(_masked(_case_json(case), masks, _OF_CASES)) + "\n" for case in cases)
-        write_text(folder / "cases.jsonl", "".join(lines))
-        writer = cls(folder, info, masks)
+        text = _cases_text(cases, masks)
+        write_text(folder / "cases.jsonl", text)
+        noted = {"cases_file": bytes_digest(text.encode()), "chain_end": None}
+        writer = cls(folder, info.model_copy(update=noted), masks)
         writer._write_info()
         return writer
 
@@ -113,12 +128,14 @@ class RunWriter:
         self._previous = line_digest(line.encode("utf-8"))
         return data
 
-    def finish(self, info: RunInfo) -> None:
-        """Write the final `run.json` and let go of the files."""
-        self.info = info
+    def finish(self, info: RunInfo) -> RunInfo:
+        """Write the final `run.json` and let go of the files; gives what was written."""
+        noted = {"cases_file": self.info.cases_file, "chain_end": self._previous}
+        self.info = info.model_copy(update=noted)
         self._trials.close()
         self._traces.close()
         self._write_info()
+        return self.info
 
     def _write_info(self) -> None:
         data = self.info.model_dump(mode="json")
@@ -168,6 +185,11 @@ def _masked(data: dict[str, Any], masks: Masks, structure: tuple[str, ...]) -> d
         for part, original in zip(masked.get(parts, ()), data.get(parts, ()), strict=True):
             part.update({name: original[name] for name in _OF_PARTS if name in original})
     return masked
+
+
+def _cases_text(cases: Sequence[Case], masks: Masks) -> str:
+    """The content of `cases.jsonl`."""
+    return "".join(dumps(_masked(_case_json(case), masks, _OF_CASES)) + "\n" for case in cases)
 
 
 def _case_json(case: Case) -> dict[str, Any]:
