@@ -148,7 +148,10 @@ TOUCHED: list[tuple[Callable[[list[dict[str, Any]]], None], str]] = [
     (_other_build, "trials.jsonl:1: a#1 is of build 'other', not of 'b'"),
     (_other_reason, "trials.jsonl:5: a#3 is invalid, which does not follow"),
     (_no_output, "trials.jsonl:1: the output of a#1 is missing: outputs/gone.txt"),
-    (_not_a_record, "trials.jsonl:2: cannot be read: status is not as a record has it"),
+    (
+        _not_a_record,
+        "trials.jsonl:2: cannot be read: status: should be 'passed', 'failed', 'ungraded' or 'invalid', not",
+    ),
 ]
 
 

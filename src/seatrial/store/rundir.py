@@ -23,6 +23,7 @@ from seatrial.core.ids import file_name
 from seatrial.core.run import RunInfo
 from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
+from seatrial.core.wording import first_problem
 from seatrial.errors import StorageError, UsageError
 from seatrial.store.atomic import write_text
 
@@ -335,4 +336,6 @@ def _validated(model: type[_Model], data: Any, place: str) -> _Model:
 
 
 def _first_line(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        return first_problem(error)
     return " ".join(str(error).split())[:300]

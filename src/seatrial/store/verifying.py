@@ -22,6 +22,7 @@ from seatrial.core.grading import listed
 from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trace import StopReason
 from seatrial.core.trial import InvalidReason, TrialRecord, TrialStatus, status_of
+from seatrial.core.wording import first_problem
 from seatrial.store.rundir import FIRST_LINK, RunFolder, bytes_digest, line_digest
 
 __all__ = ["Verified", "verify"]
@@ -175,16 +176,10 @@ class _Check:
         try:
             return model.model_validate(json.loads(line))
         except ValidationError as error:
-            self._say(place, f"cannot be read: {_keys(error)}")
+            self._say(place, f"cannot be read: {first_problem(error)}")
         except (ValueError, RecursionError):
             self._say(place, "is not JSON")
         return None
-
-
-def _keys(error: ValidationError) -> str:
-    """The places that are wrong, without a validator's own words."""
-    places = dict.fromkeys(".".join(map(str, entry["loc"])) or "the line" for entry in error.errors(include_url=False))
-    return f"{', '.join(list(places)[:3])} {'is' if len(places) == 1 else 'are'} not as a record has it"
 
 
 def _possible(record: TrialRecord, info: RunInfo) -> set[tuple[TrialStatus, InvalidReason | None]]:
