@@ -10,6 +10,7 @@ from made import broken, case, grade, record, run, tally
 from seatrial.core.case import Case
 from seatrial.core.decision import Decision
 from seatrial.core.policy import Exceptions, Policy
+from seatrial.core.run import PERMISSION_RULES
 from seatrial.core.trial import InvalidReason, TrialRecord
 from seatrial.verdict.comparison import compare
 from seatrial.verdict.gate import decide
@@ -26,13 +27,13 @@ def bare(name: str) -> str:
     return name.rstrip("!=")
 
 
-def cases_of(patterns: Patterns, edited: Sequence[str] = ()) -> list[Case]:
-    """`suite/id` -> a letter a trial; `!` = critical, `=` = deterministic."""
+def cases_of(patterns: Patterns, edited: Sequence[str] = (), moved: Mapping[str, str] = {}) -> list[Case]:
+    """`suite/id` -> a letter a trial (`-`: planned, not on record); `!` = critical, `=` = deterministic."""
     return [
         case(
             bare(name),
             len(pattern),
-            suite=name.partition("/")[0],
+            suite=moved.get(bare(name), name.partition("/")[0]),
             risk="critical" if "!" in name else "medium",
             deterministic="=" in name,
             input="edited" if bare(name) in edited else "as it was",
@@ -49,6 +50,7 @@ def records_of(
         _record(bare(name), number, letter, (grades or {}).get(bare(name), {}), each)
         for name, pattern in patterns.items()
         for number, letter in enumerate(pattern, start=1)
+        if letter != "-"
     ]
 
 
@@ -88,12 +90,16 @@ def decision_of(
     exceptions: Sequence[Mapping[str, Any]] = (),
     approval: bool = False,
     status: str = "finished",
+    moved: Mapping[str, str] = {},
+    rules: bool = False,
+    problems: Sequence[str] = (),
 ) -> Decision:
     """What `decide` says of patterns, through case results and a comparison as a run makes them."""
     policy = Policy.model_validate({"gates": gates or {}, "review": {"require_human_review_when": review or {}}})
-    rules = [{"reason": "known", "approver": "someone", **rule} for rule in exceptions]
-    info = run(gating=dict.fromkeys(ungated, False), status=status, build_id="b2")
-    cases, records = cases_of(candidate, edited), records_of(candidate, grades, **(each or {}))
+    deviations = [{"reason": "known", "approver": "someone", **rule} for rule in exceptions]
+    policies = {PERMISSION_RULES: "sha256:2"} if rules else {}
+    info = run(gating=dict.fromkeys(ungated, False), status=status, build_id="b2", policies=policies)
+    cases, records = cases_of(candidate, edited, moved), records_of(candidate, grades, **(each or {}))
     comparison = None
     if baseline is not None:
         before = side_of_run(info, cases_of(baseline), records_of(baseline), "before")
@@ -104,8 +110,9 @@ def decision_of(
         policy=policy,
         comparison=comparison,
         baseline=None,
-        exceptions=Exceptions.model_validate({"exceptions": rules}),
+        exceptions=Exceptions.model_validate({"exceptions": deviations}),
         today=TODAY,
         digests={"policy": "sha256:1"},
         for_approval=approval,
+        problems=problems,
     )

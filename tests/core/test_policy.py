@@ -53,6 +53,30 @@ def test_names_of_gates() -> None:
         gates({"gates": {"regression": {"pass_rate": 1}}})
 
 
+@pytest.mark.parametrize(
+    ("wanted", "own", "run", "needed"),
+    [
+        (2, 3, 3, 2),
+        (2, 3, 2, 2),
+        (2, 3, 4, 3),
+        (2, 3, 6, 4),
+        (2, 3, 10, 7),
+        (1, 3, 10, 4),
+        (3, 3, 10, 10),
+        (3, 3, 1, 1),
+        ("all", 3, 10, 10),
+        ("80%", 3, 10, 8),
+    ],
+)
+def test_further_trials_make_required_successes_no_easier(wanted, own, run, needed) -> None:
+    assert Thresholds(trials=own, required_successes=wanted).successes_needed(run) == needed
+
+
+def test_fewer_trials_than_successes_are_an_error() -> None:
+    with pytest.raises(ValueError, match="is 2, but only 1"):
+        Thresholds(trials=3, required_successes=2).successes_needed(1)
+
+
 def test_the_number_of_trials_is_no_part_of_a_cases_digest() -> None:
     plain = Case(id="a")
     assert plain.digest == Case(id="a", thresholds=Thresholds(trials=3)).digest

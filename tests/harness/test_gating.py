@@ -193,8 +193,9 @@ def test_an_interrupted_run_is_not_approved_and_does_not_pass(tmp_path: Path) ->
     info = json.loads((run.folder / "run.json").read_text())
     (run.folder / "run.json").write_text(json.dumps({**info, "status": "interrupted"}))
     rules = rulebook(project_or_none(tmp_path), with_baseline=False)
-    with pytest.raises(UsageError, match="interrupted"):
-        approve(run.folder, rules, approver="A", reason="r", output=tmp_path / "b.json", fresh=None)
+    refused = approve(run.folder, rules, approver="A", reason="r", output=tmp_path / "b.json", fresh=None)
+    assert (refused.baseline, refused.decision.verdict) == (None, "incomplete")
+    assert "interrupted" in refused.decision.reasons[0]
     assert api.gate(run.folder, project=tmp_path).verdict == "incomplete"
 
 

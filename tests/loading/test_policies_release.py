@@ -94,6 +94,13 @@ def test_a_gate_may_say_more_than_its_limit(folder) -> None:
         ),
         ("gates: {smoke: {maximum_pass_rate: {value: 0, evidence: beyond}}}", "wrong-value", "evidence beyond", ""),
         ("gates: {smoke: null}", "wrong-value", "a mapping", ""),
+        (
+            "gates: {smoke: {minimum_pass_rate: {value: 1, suite: regression}}}",
+            "contradiction",
+            "`gates.smoke.minimum_pass_rate.suite` is 'regression', but the group 'smoke' judges",
+            "move the gate to the group 'regression'",
+        ),
+        ("{gates: {smoke: {minimum_pass_rate: 1}}, alpha: 0.5}", "wrong-value", "should be below 0.5, not 0.5", ""),
         ("gates: {smoke: {minimum_pass_rate: 007}}", "leading-zero", "007", ""),
         ("gates: {smoke: {maximum_pass_rate: .inf}}", "not-finite", ".inf", ""),
         ("{gates: {smoke: {minimum_pass_rate: 1}}, alfa: 0.1}", "unknown-key", "'alfa'", "'alpha'"),
@@ -136,8 +143,9 @@ def test_every_problem_comes_at_once_in_the_order_of_the_file(folder) -> None:
 
 
 def test_without_the_suites_of_the_project_any_group_may_be_one(folder) -> None:
-    folder.write({POLICY: "gates: {regresion: {minimum_pass_rate: {value: 1, suite: anything}}}"})
-    assert list(load_policy(project(folder)).gates) == ["regresion"]
+    text = "gates: {regresion: {minimum_pass_rate: 1}, tools: {minimum_pass_rate: {value: 1, suite: anything}}}"
+    folder.write({POLICY: text})
+    assert list(load_policy(project(folder)).gates) == ["regresion", "tools"]
 
 
 def test_another_file_may_be_named_and_a_missing_one_is_said(folder, tmp_path: Path) -> None:
@@ -193,10 +201,15 @@ def test_a_named_file_of_exceptions_must_be_there(folder, tmp_path: Path) -> Non
         ("{case: a, reason: r, approver: me}", "missing-key", "`exceptions[0].expires`", ""),
         ("{case: a, approver: me, expires: 2026-12-31}", "missing-key", "`exceptions[0].reason`", ""),
         ("{case: a, reason: r, approver: '', expires: 2026-12-31}", "wrong-value", "approver", ""),
-        ("{case: a, reason: r, approver: ' ', expires: 2026-12-31}", "wrong-value", "approver", ""),
+        ("{case: a, reason: r, approver: ' ', expires: 2026-12-31}", "wrong-value", "text that is not blank", ""),
         ("{case: a, reason: r, approver: me, expires: 2026-02-30}", "wrong-value", "expires", ""),
         ("{case: a, reason: r, approver: me, expires: 20261231}", "wrong-value", "YYYY-MM-DD", ""),
-        ("{case: a, reason: r, approver: me, expires: never}", "wrong-value", "expires", ""),
+        (
+            "{case: a, reason: r, approver: me, expires: never}",
+            "wrong-value",
+            "should be a date, YYYY-MM-DD, not 'never'",
+            "",
+        ),
         (f"{{{WHOLE}}}", "wrong-value", "a case or a gate", ""),
         (f"{{case: a, gate: smoke.pass_rate, {WHOLE}}}", "wrong-value", "a case or a gate", ""),
         (f"{{gate: smoke.pas_rate, {WHOLE}}}", "unknown-metric", "'smoke.pas_rate' names no gate", "'pass_rate'"),

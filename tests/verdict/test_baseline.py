@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -185,14 +185,19 @@ def spoilt(**changes) -> dict:
         (spoilt(case={"sums": {"speed": [1.0, 1]}}), "sums.speed: known are latency_ms"),
         (spoilt(case={"tallies": {"loop_rate": [-1, 1]}}), "tallies.loop_rate"),
         (spoilt(case={"tallies": {"loop_rate": [float("nan"), 1]}}), "tallies.loop_rate"),
-        (spoilt(case={"passed": 3}), "case 'b': passed: Extra inputs are not permitted"),
+        (spoilt(case={"passed": 3}), "case 'b': passed: is no known key"),
         (spoilt(cases=5), "cases: "),
         (spoilt(cases=[5]), "cases[0]: "),
         (spoilt(short={"a": []}, cases=[5]), "cases[0]: "),
         (spoilt(approver=""), "approver: "),
         (spoilt(approved="yesterday"), "approved: 'yesterday' is no time in UTC"),
         (spoilt(approved="todayZ"), "approved: "),
-        (spoilt(expires="soon"), "expires: "),
+        (spoilt(expires="soon"), 'expires: should be a date, YYYY-MM-DD, not "soon"'),
+        (spoilt(expires=20261231), "expires: a date is written YYYY-MM-DD"),
+        (spoilt(approver=" "), "approver: should be text that is not blank"),
+        (spoilt(reason="\t"), "reason: should be text that is not blank"),
+        (spoilt(case={"digest": ""}), "case 'b': digest: should be text that is not empty"),
+        (spoilt(approved="2999-01-31T12:00:00Z"), "approved: 2999-01-31T12:00:00Z is in the future"),
     ],
 )
 def test_a_file_that_contradicts_itself_is_refused_with_its_place(data, said):
@@ -200,6 +205,12 @@ def test_a_file_that_contradicts_itself_is_refused_with_its_place(data, said):
         parse_baseline(data, "approved.json")
     assert str(caught.value).startswith("approved.json: ")
     assert said in str(caught.value)
+
+
+def test_a_day_is_allowed_for_clocks_that_differ():
+    soon = datetime.now(UTC) + timedelta(hours=20)
+    text = soon.isoformat(timespec="seconds").replace("+00:00", "Z")
+    assert parse_baseline(spoilt(approved=text), "x").approved == text
 
 
 def test_a_file_that_cannot_be_read_is_refused_by_name(tmp_path):

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from made import case, failing, invalid, passing, raising, record, run, ungradable
-from seatrial.errors import ExitCode
+from seatrial.errors import ExitCode, StorageError
 from seatrial.verdict.metrics import CaseVerdict, case_results, exit_code
 
 MAKERS = {"p": passing, "f": failing, "i": invalid, "u": lambda i, t: record(i, t, "ungraded")}
@@ -76,7 +76,7 @@ def test_results_follow_the_cases_not_the_records():
 
 
 def test_trials_of_a_stranger_are_refused():
-    with pytest.raises(ValueError, match="'zz'"):
+    with pytest.raises(StorageError, match="'zz'"):
         case_results(run(), [case("a")], [passing("zz")])
 
 

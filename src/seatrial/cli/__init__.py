@@ -81,6 +81,9 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; always leaves with the documented exit code."""
+    from seatrial.cli.output import outlive_readers
+
+    outlive_readers()
     _leave(_exit_code(list(sys.argv[1:] if arguments is None else arguments)))
 
 
@@ -98,8 +101,6 @@ def _exit_code(given: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         return ExitCode.INTERRUPTED
-    except BrokenPipeError:
-        _quiet_stdout()
     except Exception:  # noqa: BLE001  the process top: whatever is left is our own fault
         _internal_error()
         return ExitCode.INTERNAL
@@ -152,8 +153,3 @@ def _internal_error() -> None:
 
     click.echo(traceback.format_exc(), err=True)
     click.echo(f"seatrial {__version__}: internal error; {REPORT_TO}", err=True)
-
-
-def _quiet_stdout() -> None:
-    """Keep the interpreter from complaining about the closed pipe when it flushes at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -16,7 +17,16 @@ from seatrial.errors import InputError, SeatrialError
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["json_option", "print_error", "print_json", "project_option", "results_alone_on_stdout", "stderr", "stdout"]
+__all__ = [
+    "json_option",
+    "outlive_readers",
+    "print_error",
+    "print_json",
+    "project_option",
+    "results_alone_on_stdout",
+    "stderr",
+    "stdout",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -48,6 +58,28 @@ def stderr() -> Console:
     from seatrial.report.terminal import console
 
     return console(sys.stderr)
+
+
+class _Unread(io.FileIO):
+    """A pipe on which writing goes on although nobody reads any more."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            return memoryview(data).nbytes
+
+
+def outlive_readers() -> None:
+    """From now on a reader that goes away (`| head`) ends nothing: a command does what it does, and its exit code
+    says what it always says."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if isinstance(stream, io.TextIOWrapper) and not stream.isatty():
+            stream.flush()
+            raw = _Unread(stream.fileno(), "w", closefd=False)
+            kept = {key: getattr(stream, key) for key in ("encoding", "errors", "line_buffering", "write_through")}
+            setattr(sys, name, io.TextIOWrapper(io.BufferedWriter(raw), **kept))
 
 
 @contextmanager

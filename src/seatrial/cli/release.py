@@ -9,11 +9,12 @@ from pathlib import Path
 import click
 
 from seatrial.cli.output import json_option, print_json, project_option, stderr, stdout
+from seatrial.core.decision import DecisionVerdict
 from seatrial.core.project import Project
 from seatrial.errors import ExitCode, UsageError
-from seatrial.harness.approving import FRESH_TRIALS, WITHOUT_FRESH, Approval, approve, fresh_plan
+from seatrial.harness.approving import FRESH_TRIALS, WITHOUT_FRESH, Approval, approve, check_terms, fresh_plan, is_fit
 from seatrial.harness.comparing import side_at
-from seatrial.harness.gating import Gated, judge, project_or_none, rulebook
+from seatrial.harness.gating import Gated, judge, project_or_none, rulebook, set_aside
 from seatrial.harness.plan import Plan
 from seatrial.harness.runs import find_run
 from seatrial.loading.files import is_there
@@ -52,12 +53,11 @@ def gate_runs(
 
     Several candidates of one build, with equal cases, are pooled.
     """
-    found = project_or_none(project)
     if output is not None:
         check_writable(output)
-    root = Path.cwd() if found is None else Path(found.root)
-    folders = [find_run(name, root) for name in candidates]
-    gated = judge(folders, rulebook(found, policy, baseline_file), output=output)
+    folders = [find_run(name, project) for name in candidates]
+    set_aside(folders, output)
+    gated = judge(folders, rulebook(project_or_none(project), policy, baseline_file), output=output)
     show_decision(gated, as_json=as_json, verbosity=-1 if quiet else verbose)
     sys.exit(gated.decision.exit_code)
 
@@ -102,16 +102,18 @@ def approve_run(
 ) -> None:
     """Approve the build of RUN as the baseline, when the policy's absolute gates hold; refused: exit 1.
 
-    Its figures are measured anew, so that the baseline is not the lucky one of several.
+    Gates of level review must hold too; review conditions are shown. Its figures are measured anew, so that the
+    baseline is not the lucky one of several.
     """
     found = project_or_none(project)
     if found is None and output is None:
         raise UsageError("there is no project here; name the file to write with --output")
     root = Path.cwd() if found is None else Path(found.root)
     folder, target = find_run(run, root), output or root / "baselines" / "approved.json"
-    check_writable(target)
+    last_day = None if expires is None else expires.date()
+    check_terms(approver, reason, target, last_day)
     rules = rulebook(found, policy, with_baseline=False)
-    fresh = None if no_fresh else _fresh(found, folder, trials)
+    fresh = None if no_fresh or not is_fit(folder) else _fresh(found, folder, trials)
     from seatrial.report.terminal import Progress
 
     with Progress(stderr(), 0 if fresh is None else fresh.total, quiet=as_json or fresh is None) as progress:
@@ -122,10 +124,10 @@ def approve_run(
             reason=reason,
             output=target,
             fresh=fresh,
-            expires=None if expires is None else expires.date(),
+            expires=last_day,
             on_trial=progress.update,
         )
-    _tell(approval, as_json=as_json, fresh=fresh is not None)
+    _tell(approval, as_json=as_json, fresh=not no_fresh)
 
 
 def _fresh(project: Project | None, folder: Path, trials: int) -> Plan:
@@ -142,11 +144,11 @@ def _tell(approval: Approval, *, as_json: bool, fresh: bool) -> None:
     else:
         from seatrial.report.terminal import print_decision
 
-        if refused or not fresh:
+        if refused or not fresh or approval.decision.verdict is not DecisionVerdict.PASS:
             print_decision(stdout(), approval.decision)
         if not fresh and not refused:
             click.echo(f"note: {WITHOUT_FRESH}", err=True)
-        said = "refused: the build's own gates do not hold" if refused else f"approved: {approval.written}"
+        said = "refused: see the decision above" if refused else f"approved: {approval.written}"
         click.echo(f"{said}\nmeasured on: {approval.run}")
     sys.exit(ExitCode.FAILED if refused else ExitCode.PASS)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,7 +12,7 @@ from seatrial.cli.output import json_option, print_json, project_option
 from seatrial.core.decision import Decision
 from seatrial.core.project import Project
 from seatrial.errors import UsageError
-from seatrial.harness.gating import Candidate, project_or_none
+from seatrial.harness.gating import DECISION, Candidate, decision_of, project_or_none
 from seatrial.harness.runs import find_run
 from seatrial.loading.files import is_there
 from seatrial.report.files import check_writable
@@ -50,7 +50,10 @@ def report(
     found = project_or_none(project)
     root = Path.cwd() if found is None else Path(found.root)
     candidate = Candidate([find_run(name, root) for name in runs])
+    for problem in candidate.problems:
+        click.echo(f"warning: {problem}", err=True)
     summary = candidate.summary()
+    decided = _decision(decision, candidate) if markdown is not None or decision is not None else None
     for path in (junit, markdown):
         if path is not None:
             check_writable(path)
@@ -61,15 +64,19 @@ def report(
     if markdown is not None:
         from seatrial.report.markdown import markdown_text
 
-        decided, compared = _decision(decision, candidate), _compared(candidate, baseline_file, found)
+        compared = _compared(candidate, baseline_file, found)
         write_text(markdown, markdown_text(summary, decision=decided, comparison=compared))
+    lines = _annotations(candidate, summary, root) if annotations else None
     if as_json:
-        print_json({"junit": junit and str(junit), "markdown": markdown and str(markdown)})
-    elif annotations:
-        from seatrial.report.annotations import annotation_lines
+        print_json({"junit": junit and str(junit), "markdown": markdown and str(markdown), "annotations": lines})
+    elif lines:
+        click.echo("\n".join(lines))
 
-        lines = annotation_lines(summary, cases=candidate.cases, folder=_below_here(root))
-        click.echo("\n".join(lines), nl=bool(lines))
+
+def _annotations(candidate: Candidate, summary: dict[str, Any], root: Path) -> list[str]:
+    from seatrial.report.annotations import annotation_lines
+
+    return list(annotation_lines(summary, cases=candidate.cases, folder=_below_here(root)))
 
 
 def _compared(candidate: Candidate, named: Path | None, project: Project | None) -> Comparison | None:
@@ -86,10 +93,14 @@ def _below_here(root: Path) -> str:
 
 
 def _decision(named: Path | None, candidate: Candidate) -> Decision | None:
-    path = named or candidate.folders[0] / "release-decision.json"
-    if named is None and not path.is_file():
+    """The decision to show: the one that was named, else the one in the run's folder when it is on these very runs."""
+    if named is not None:
+        return decision_of(named, candidate)
+    usual = candidate.folders[0] / DECISION
+    if not usual.is_file():
         return None
     try:
-        return Decision.model_validate(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: cannot be read as a decision: {' '.join(str(error).split())[:200]}") from error
+        return decision_of(usual, candidate)
+    except UsageError as error:
+        click.echo(f"note: left out, {error}", err=True)
+        return None

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from seatrial.cli.output import json_option, print_json, project_option, stdout
+from seatrial.errors import StorageError
 from seatrial.harness.comparing import compare as compare_paths
 from seatrial.harness.comparing import comparison_json
 from seatrial.harness.runs import find_run, load, runs_of
@@ -26,7 +27,9 @@ def show(run: str, trial: str, project: Path | None, as_json: bool) -> None:
     """Print one trial of RUN (a folder, an id, or `latest`): its trace, grades and outcome."""
     found = load(find_run(run, project))
     record = trial_of(found, trial)
-    case = next(case for case in found.definitions if case.id == record.case_id)
+    case = next((case for case in found.definitions if case.id == record.case_id), None)
+    if case is None:
+        raise StorageError(f"{found.folder / 'cases.jsonl'}: has no case {record.case_id!r}")
     trace = found.trace(record)
     if as_json:
         print_json({"record": record.model_dump(mode="json"), "trace": trace.model_dump(mode="json")})

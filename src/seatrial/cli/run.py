@@ -93,14 +93,15 @@ def run(
     rules = _rules(given["project"], policy, baseline_file)
     finished = _run(request, quiet=quiet or as_json)
     verbosity = -1 if quiet else verbose
-    if rules is None or finished.exit_code == ExitCode.INTERRUPTED:
+    if rules is None:
         show_run(finished, as_json=as_json, verbosity=verbosity)
         sys.exit(finished.exit_code)
     if not as_json:
         show_run(finished, as_json=False, verbosity=verbosity)
     gated = judge([finished.folder], rules)
     show_decision(gated, as_json=as_json, verbosity=verbosity)
-    sys.exit(gated.decision.exit_code)
+    interrupted = finished.exit_code == ExitCode.INTERRUPTED
+    sys.exit(ExitCode.INTERRUPTED if interrupted else gated.decision.exit_code)
 
 
 def _rules(project: Path | None, policy: Path | None, baseline: Path | None) -> Rulebook | None:

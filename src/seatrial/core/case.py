@@ -305,7 +305,9 @@ class Thresholds(Frozen):
     def successes_needed(self, trials: int) -> int:
         """Passes needed out of `trials` run. A number equal to the case's own trials means all.
 
-        Raises ValueError when a smaller number of trials can never reach the number asked for.
+        A number r of the case's own k trials is kept as their share where more of them run (pooled runs, fresh trials
+        of an approval, `--trials`): r of k, rounded up, so that further trials do not make it easier. Raises ValueError
+        when a smaller number of trials can never reach the number asked for.
         """
         wanted = self.required_successes
         if wanted in ("all", self.trials):
@@ -314,7 +316,7 @@ class Thresholds(Frozen):
             if wanted > trials:
                 run = "trial runs" if trials == 1 else "trials run"
                 raise ValueError(f"required_successes is {wanted}, but only {trials} {run}")
-            return wanted
+            return -(-trials * wanted // self.trials) if wanted < self.trials < trials else wanted
         share = float(str(wanted)[:-1]) / 100
         return max(1, -int(-share * trials // 1))
 

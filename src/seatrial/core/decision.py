@@ -67,6 +67,11 @@ class GateResult(Frozen):
     """Cases that count against it."""
 
     @property
+    def condition(self) -> bool:
+        """Whether it is a review condition, not a gate."""
+        return self.name.startswith("review.") and self.name.endswith("_exceeds")
+
+    @property
     def decides(self) -> bool:
         """Whether its verdict enters the decision."""
         return self.applies and not self.excepted

@@ -33,18 +33,29 @@ class Metric:
         """The highest limit that makes sense; None: there is none. The lowest is 0."""
         return 1.0 if self.unit in ("share", "points") else None
 
-    def shown(self, value: float) -> str:
-        """A value of this metric as text, such as `97.5 %`."""
+    def shown(self, value: float, beside: float | None = None) -> str:
+        """A value of this metric as text, such as `97.5 %`; in as many digits as it takes to tell it from `beside`."""
+        usual = self._text(value, 0)
+        if beside is None or usual != self._text(beside, 0):
+            return usual
+        more = ((self._text(value, extra), self._text(beside, extra)) for extra in range(1, _MOST_EXTRA + 1))
+        return next((text for text, other in more if text != other), usual)
+
+    def _text(self, value: float, extra: int) -> str:
+        """As text with so many digits more than usual."""
         match self.unit:
             case "share":
-                return f"{_short(100 * value)} %"
+                return f"{_short(100 * value, 2 + extra)} %"
             case "points":
-                return points(_short(100 * value))
+                return points(_short(100 * value, 2 + extra))
             case "ms":
-                return f"{value:,.0f} ms"
+                return f"{_short(value, extra)} ms"
             case "usd":
-                return f"{value:.4g} USD"
-        return _short(value)
+                return f"{value:.{4 + extra}g} USD"
+        return _short(value, 2 + extra)
+
+
+_MOST_EXTRA = 10
 
 
 def points(number: str) -> str:
@@ -52,8 +63,9 @@ def points(number: str) -> str:
     return f"{number} {'point' if number in ('1', '-1') else 'points'}"
 
 
-def _short(value: float) -> str:
-    return f"{value:.2f}".rstrip("0").rstrip(".")
+def _short(value: float, places: int) -> str:
+    text = f"{value:,.{places}f}"
+    return text.rstrip("0").rstrip(".") if places else text
 
 
 _ALL = (

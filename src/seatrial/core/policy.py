@@ -22,9 +22,11 @@ __all__ = [
     "GateSpec",
     "Policy",
     "ReviewSpec",
+    "Said",
     "bound_and_metric",
     "gates_of",
     "is_known_gate",
+    "iso_date",
 ]
 
 Bound = Literal["minimum", "maximum"]
@@ -91,8 +93,12 @@ class Gate:
     @property
     def suite(self) -> str | None:
         """The suite whose trials it judges; None: all gating suites."""
-        common = self.condition or self.group in COMMON_GROUPS
-        return self.spec.suite if common or self.spec.suite is not None else self.group
+        return self.spec.suite or self.group_suite
+
+    @property
+    def group_suite(self) -> str | None:
+        """The suite that its group names; None for a common group and for a review condition."""
+        return None if self.condition or self.group in COMMON_GROUPS else self.group
 
     @property
     def aliases(self) -> frozenset[str]:
@@ -121,7 +127,8 @@ def gates_of(policy: Policy) -> Iterator[Gate]:
         yield Gate(f"review.{key}", "review", metric, "maximum", GateSpec(value=limit, level="review"), condition=True)
 
 
-def _iso_date(data: object) -> object:
+def iso_date(data: object) -> object:
+    """For dates that people write: raises ValueError for anything but a date or its text."""
     # pydantic reads a number as seconds since 1970, so that 20261231 would be long past
     if isinstance(data, date) or (isinstance(data, str) and not data.strip().isdigit()):
         return data
@@ -129,6 +136,7 @@ def _iso_date(data: object) -> object:
 
 
 Said = Annotated[str, Field(min_length=1, pattern=r"\S")]
+"""Text that says something: not blank."""
 
 
 class ExceptionRule(Frozen):
@@ -139,7 +147,7 @@ class ExceptionRule(Frozen):
     """`group.metric`, or the gate's whole name."""
     reason: Said
     approver: Said
-    expires: Annotated[date, BeforeValidator(_iso_date)]
+    expires: Annotated[date, BeforeValidator(iso_date)]
     """The last day on which it holds."""
 
     @model_validator(mode="after")

@@ -9,7 +9,10 @@ from pydantic import Field
 
 from seatrial.core.frozen import Frozen
 
-__all__ = ["Resumption", "RunInfo", "RunStatus"]
+__all__ = ["PERMISSION_RULES", "Resumption", "RunInfo", "RunStatus"]
+
+PERMISSION_RULES = "tool_permissions"
+"""The name of a project's permission rules in `RunInfo.policies`."""
 
 
 class RunStatus(StrEnum):
@@ -46,6 +49,8 @@ class RunInfo(Frozen):
     trials_planned: int = 0
     cases: dict[str, str] = Field(default_factory=dict)
     """Digest of every selected case by id."""
+    cases_file: str = ""
+    """sha256 of `cases.jsonl` as it was written; empty: it was not noted."""
     inputs: dict[str, str] = Field(default_factory=dict)
     """Digest of what each case gave the agent (its input and surroundings, not its expectations), by id."""
     hidden: tuple[str, ...] = ()
@@ -59,6 +64,7 @@ class RunInfo(Frozen):
     fixtures: dict[str, str] = Field(default_factory=dict)
     """Digest of every fixture by name."""
     policies: dict[str, str] = Field(default_factory=dict)
+    """Digest of the rules that held while it ran, by name: PERMISSION_RULES where the project has such a file."""
     options: dict[str, Any] = Field(default_factory=dict)
     prices: dict[str, Any] = Field(default_factory=dict)
     judge: dict[str, Any] = Field(default_factory=dict)

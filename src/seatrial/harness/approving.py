@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 from seatrial.core.decision import Decision, DecisionVerdict
@@ -12,15 +12,17 @@ from seatrial.core.project import Project
 from seatrial.core.run import RunStatus
 from seatrial.core.trial import TrialRecord
 from seatrial.errors import UsageError
-from seatrial.harness.gating import Candidate, Rulebook, judge, now
+from seatrial.harness.gating import Rulebook, judge, now
 from seatrial.harness.plan import Plan, Request, plan
 from seatrial.harness.runs import Run, execute
 from seatrial.harness.stored import agent_of
+from seatrial.report.files import check_writable
 from seatrial.store.atomic import write_text
 from seatrial.store.rundir import RunFolder
+from seatrial.store.verifying import verify
 from seatrial.verdict.baseline import Baseline, baseline_of, baseline_text
 
-__all__ = ["FRESH_TRIALS", "WITHOUT_FRESH", "Approval", "approve", "fresh_plan"]
+__all__ = ["FRESH_TRIALS", "WITHOUT_FRESH", "Approval", "approve", "check_terms", "fresh_plan", "is_fit"]
 
 FRESH_TRIALS = 10
 """Trials a case that an approval runs, unless told otherwise."""
@@ -74,26 +76,22 @@ def approve(
 ) -> Approval:
     """Approve a run's build as the baseline in `output`; nothing is written when it is refused.
 
-    `fresh` is the plan of fresh trials, None to take the run's own. Raises UsageError for a run that did not finish
-    or was curtailed.
+    `fresh` is the plan of fresh trials, None to take the run's own. Refused are a run that did not finish or is not as
+    it was written (then nothing is run), and one of which a gate, of level review too, does not hold or cannot be
+    decided; review conditions are shown. Raises UsageError for wrong words and a curtailed run, StorageError for an
+    output that cannot be written, all before any trial.
     """
-    info = RunFolder(folder).info
-    if info.status is not RunStatus.FINISHED:
-        raise UsageError(f"{folder}: the run is {info.status}; only a finished run can be approved")
-    if info.curtailed:
-        raise UsageError(
-            f"{folder}: the run stopped cases once they were decided (--stop-when-decided), so which trials it has "
-            "depends on their outcomes; approve a run without it"
-        )
-    measured = folder if fresh is None else _finished(execute(fresh, on_trial)).folder
-    gated = judge([measured], rules, for_approval=True)
-    if gated.decision.verdict in (DecisionVerdict.BLOCK, DecisionVerdict.INCOMPLETE):
-        return Approval(gated.decision, measured, None)
-    candidate = Candidate([measured])
+    check_terms(approver, reason, output, expires)
+    _refuse_curtailed(folder)
+    if fresh is not None and is_fit(folder):
+        folder = _finished(execute(fresh, on_trial)).folder
+    gated = judge([folder], rules, for_approval=True)
+    if not _holds(gated.decision):
+        return Approval(gated.decision, folder, None)
     baseline = baseline_of(
-        candidate.results,
-        candidate.infos,
-        trace_of=candidate.trace_of,
+        gated.candidate.results,
+        gated.candidate.infos,
+        trace_of=gated.candidate.trace_of,
         approver=approver,
         reason=reason,
         expires=expires,
@@ -102,7 +100,39 @@ def approve(
         now=now(),
     )
     write_text(output, baseline_text(baseline))
-    return Approval(gated.decision, measured, baseline, output)
+    return Approval(gated.decision, folder, baseline, output)
+
+
+def check_terms(approver: str, reason: str, output: Path, expires: date | None) -> None:
+    """Refuse what would only be refused after the trials. Raises UsageError, or StorageError naming the output."""
+    for name, text in (("--by", approver), ("--reason", reason)):
+        if not text.strip():
+            raise UsageError(f"{name} is empty; a baseline says who approved it and why")
+    today = datetime.now(UTC).date()
+    if expires is not None and expires < today:
+        raise UsageError(f"--expires {expires} has passed (today is {today})")
+    check_writable(output)
+
+
+def is_fit(folder: Path) -> bool:
+    """Whether a run may be approved at all: it finished, and its folder is as it was written."""
+    stored = verify(RunFolder(folder))
+    return stored.info.status is RunStatus.FINISHED and not stored.problems
+
+
+def _holds(decision: Decision) -> bool:
+    """Whether every gate holds. What a review condition says is for the person who approves."""
+    if decision.verdict in (DecisionVerdict.BLOCK, DecisionVerdict.INCOMPLETE):
+        return False
+    return all(gate.verdict is DecisionVerdict.PASS for gate in decision.gates if gate.decides and not gate.condition)
+
+
+def _refuse_curtailed(folder: Path) -> None:
+    if RunFolder(folder).info.curtailed:
+        raise UsageError(
+            f"{folder}: the run stopped cases once they were decided (--stop-when-decided), so which trials it has "
+            "depends on their outcomes; approve a run without it"
+        )
 
 
 def _finished(run: Run) -> Run:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from seatrial.errors import UsageError
 from seatrial.report.comparison_data import comparison_data
 from seatrial.store.rundir import RunFolder, is_run_folder
+from seatrial.store.verifying import verify
 from seatrial.verdict.comparison import Comparison
 from seatrial.verdict.comparison import compare as compare_sides
 from seatrial.verdict.side_files import read_side
@@ -35,8 +36,10 @@ def side_at(path: Path) -> Side:
     if path.is_dir():
         if not is_run_folder(path):
             raise UsageError(f"{path}: this folder holds no run (it has no run.json)")
-        stored = RunFolder(path)
-        return side_of_run(stored.info, stored.cases(), stored.records(), trace_of=stored.trace)
+        run = RunFolder(path)
+        stored = verify(run)
+        side = side_of_run(stored.info, stored.cases, stored.records, trace_of=run.trace)
+        return replace(side, problems=tuple(f"run {stored.info.run_id}: {text}" for text in stored.problems))
     if not path.exists():
         raise UsageError(f"{path}: there is no such run folder or file")
     return read_side(path)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -18,21 +18,34 @@ from seatrial.core.project import Project
 from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
-from seatrial.errors import InputError, UsageError
+from seatrial.errors import InputError, StorageError, UsageError
 from seatrial.loading.cases import load_cases
 from seatrial.loading.config import find_root, load_project
 from seatrial.loading.files import is_there
 from seatrial.loading.policies import load_exceptions, load_policy
 from seatrial.report.files import write_json
 from seatrial.report.summary import summary
-from seatrial.store.rundir import RunFolder
+from seatrial.store.rundir import RunFolder, bytes_digest, is_run_folder
+from seatrial.store.verifying import Verified, verify
 from seatrial.verdict.baseline import Baseline, read_baseline, side_of_baseline
 from seatrial.verdict.comparison import Comparison, compare
 from seatrial.verdict.gate import decide
 from seatrial.verdict.metrics import CaseResult, case_results
 from seatrial.verdict.sides import side_of_results
 
-__all__ = ["Candidate", "Gated", "Rulebook", "gate", "judge", "now", "project_or_none", "rulebook"]
+__all__ = [
+    "DECISION",
+    "Candidate",
+    "Gated",
+    "Rulebook",
+    "decision_of",
+    "gate",
+    "judge",
+    "now",
+    "project_or_none",
+    "rulebook",
+    "set_aside",
+]
 
 
 def now() -> str:
@@ -49,22 +62,23 @@ class Candidate:
             raise UsageError("name at least one run folder")
         self.folders = tuple(folders)
         self.runs = tuple(RunFolder(folder) for folder in folders)
-        self.infos = tuple(run.info for run in self.runs)
+        self.stored = tuple(verify(run) for run in self.runs)
+        """What each folder holds, and what is wrong with it."""
+        self.infos = tuple(stored.info for stored in self.stored)
         self._refuse_unlike()
 
     def _refuse_unlike(self) -> None:
-        """Runs are pooled only when they are of the same build, and each case was the same in all of them."""
-        first = self.infos[0]
-        for folder, info in zip(self.folders[1:], self.infos[1:], strict=True):
-            if (info.build_id, info.agent) != (first.build_id, first.agent):
+        """Runs are pooled only when they are of the same build, measured alike, and each case was the same in all."""
+        first = self.stored[0]
+        for folder, stored in zip(self.folders[1:], self.stored[1:], strict=True):
+            if (stored.info.build_id, stored.info.agent) != (first.info.build_id, first.info.agent):
                 raise UsageError(
-                    f"{folder}: is of build {info.build_id!r}, not {first.build_id!r}; they are no one candidate"
+                    f"{folder}: is of build {stored.info.build_id!r}, not {first.info.build_id!r}; "
+                    "they are no one candidate"
                 )
-            edited = sorted(
-                case for case in info.cases.keys() & first.cases.keys() if info.cases[case] != first.cases[case]
-            )
-            if edited:
-                raise UsageError(f"{folder}: case {edited[0]} was edited between these runs; run the older one again")
+            what = next(_unlike(first, stored), None)
+            if what is not None:
+                raise UsageError(f"{folder}: {what}; run the older one again")
         if len({info.run_id for info in self.infos}) < len(self.infos):
             raise UsageError("the same run is named twice")
         curtailed = [folder for folder, info in zip(self.folders, self.infos, strict=True) if info.curtailed]
@@ -75,16 +89,16 @@ class Candidate:
     @cached_property
     def cases(self) -> tuple[Case, ...]:
         """Every case of the runs, in order of appearance."""
-        return tuple({case.id: case for run in self.runs for case in run.cases()}.values())
+        return tuple({case.id: case for stored in self.stored for case in stored.cases}.values())
 
     @cached_property
     def records(self) -> tuple[TrialRecord, ...]:
         """Every attempt; trials of a later run are numbered on from those of the ones before."""
         pooled: list[TrialRecord] = []
         offsets: dict[str, int] = {}
-        for run, info in zip(self.runs, self.infos, strict=True):
-            pooled += [_renumbered(record, offsets.get(record.case_id, 0)) for record in run.records()]
-            for case_id, planned in info.trials.items():
+        for stored in self.stored:
+            pooled += [_renumbered(record, offsets.get(record.case_id, 0)) for record in stored.records]
+            for case_id, planned in stored.info.trials.items():
                 offsets[case_id] = offsets.get(case_id, 0) + planned
         return tuple(pooled)
 
@@ -113,6 +127,20 @@ class Candidate:
         """The verdict on every case over all pooled trials."""
         return case_results(self.info, self.cases, self.records)
 
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Where the folders are not as their runs wrote them."""
+        return tuple(f"run {stored.info.run_id}: {text}" for stored in self.stored for text in stored.problems)
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """Of the files that the verdicts rest on, by `RUN/FILE`; empty text for one that is missing."""
+        return {
+            f"{info.run_id}/{name}": _file_digest(folder / name)
+            for folder, info in zip(self.folders, self.infos, strict=True)
+            for name in ("run.json", "cases.jsonl", "trials.jsonl")
+        }
+
     def trace_of(self, record: TrialRecord) -> Trace:
         """The stored trace of one of `records`."""
         run = next(run for run, info in zip(self.runs, self.infos, strict=True) if info.run_id == record.run_id)
@@ -129,6 +157,28 @@ class Candidate:
     @property
     def label(self) -> str:
         return f"{self.info.build_id} ({', '.join(info.run_id for info in self.infos)})"
+
+
+def _unlike(first: Verified, other: Verified) -> Iterator[str]:
+    """What was not the same in two runs of one build."""
+    before, now = first.info, other.info
+    for case_id in sorted(before.cases.keys() & now.cases.keys()):
+        if before.cases[case_id] != now.cases[case_id]:
+            yield f"case {case_id} was edited between these runs"
+    terms = {case.id: _terms(case) for case in first.cases}
+    for case in other.cases:
+        if terms.get(case.id, _terms(case)) != _terms(case):
+            yield f"case {case.id} has another suite, risk, thresholds or limits than in the run before"
+    for suite in sorted(before.gating.keys() & now.gating.keys()):
+        if before.gating[suite] != now.gating[suite]:
+            yield f"the suite {suite} gates in one of these runs and not in the other"
+    for name, what in (("judge", "judge"), ("prices", "price table"), ("policies", "set of permission rules")):
+        if getattr(before, name) != getattr(now, name):
+            yield f"another {what} held than in the run before"
+
+
+def _terms(case: Case) -> tuple[object, ...]:
+    return case.suite, case.risk, case.deterministic, case.thresholds, case.limits
 
 
 def _renumbered(record: TrialRecord, offset: int) -> TrialRecord:
@@ -191,7 +241,11 @@ def _suites(project: Project) -> frozenset[str] | None:
 
 
 def _file_digest(path: Path) -> str:
-    return "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
+    """Of a file's content; empty text where there is none."""
+    try:
+        return bytes_digest(path.read_bytes())
+    except OSError:
+        return ""
 
 
 @dataclass(frozen=True)
@@ -202,6 +256,25 @@ class Gated:
     candidate: Candidate
     comparison: Comparison | None
     written: Path
+
+
+DECISION = "release-decision.json"
+"""The file of a decision in a run's folder."""
+APPROVAL = "approval-decision.json"
+"""The file of what an approval rests on: gates that need a baseline are not in it, so it is no release decision."""
+
+
+def set_aside(folders: Sequence[Path], output: Path | None = None) -> None:
+    """Rename the decision that stands where a new one is to be written: whatever comes of that, it is not current.
+
+    Called before anything else can fail. It goes to `FILE.old`. Raises StorageError naming the file.
+    """
+    path = output or folders[0] / DECISION
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            path.replace(path.with_name(f"{path.name}.old"))
+    except OSError as error:
+        raise StorageError(f"{path}: the older decision cannot be set aside ({error.strerror or error})") from error
 
 
 def judge(
@@ -222,11 +295,12 @@ def judge(
         baseline=rules.baseline,
         exceptions=rules.exceptions,
         today=datetime.now(UTC).date(),
-        digests=rules.digests | _records_digests(candidate),
+        digests=rules.digests | candidate.digests,
         for_approval=for_approval,
+        problems=candidate.problems,
     )
     decision = decision.model_copy(update={"decided": now()})
-    path = output or candidate.folders[0] / "release-decision.json"
+    path = output or candidate.folders[0] / (APPROVAL if for_approval else DECISION)
     write_json(path, decision.model_dump(mode="json"))
     return Gated(decision, candidate, comparison, path)
 
@@ -245,14 +319,26 @@ def gate(
     for wrong input, never for a bad candidate.
     """
     folders = [Path(run) for run in ([runs] if isinstance(runs, (str, Path)) else runs)]
-    found = project_or_none(None if project is None else Path(project))
     named = [None if path is None else Path(path) for path in (policy, baseline)]
-    rules = rulebook(found, *named)
-    return judge(folders, rules, output=None if output is None else Path(output)).decision
+    target = None if output is None else Path(output)
+    if folders and is_run_folder(folders[0]):
+        set_aside(folders, target)
+    rules = rulebook(project_or_none(None if project is None else Path(project)), *named)
+    return judge(folders, rules, output=target).decision
 
 
-def _records_digests(candidate: Candidate) -> dict[str, str]:
-    return {
-        f"run {info.run_id}": _file_digest(folder / "trials.jsonl")
-        for folder, info in zip(candidate.folders, candidate.infos, strict=True)
-    }
+def decision_of(path: Path, candidate: Candidate) -> Decision:
+    """The decision in a file, on this very candidate. UsageError when it is none, or one on other runs or records."""
+    try:
+        decision = Decision.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except ValueError as error:
+        raise UsageError(f"{path}: is no release decision") from error
+    runs = sorted(info.run_id for info in candidate.infos)
+    if sorted(map(str, decision.candidate.get("run_ids", []))) != runs:
+        raise UsageError(f"{path}: is a decision on other runs than {', '.join(runs)}")
+    changed = [name for name, value in candidate.digests.items() if decision.digests.get(name) != value]
+    if changed:
+        raise UsageError(f"{path}: was made on another {changed[0]}; decide anew with `seatrial gate`")
+    return decision

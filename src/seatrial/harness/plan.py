@@ -26,7 +26,7 @@ from seatrial.core.fixture import FixtureSpec
 from seatrial.core.permissions import Rules
 from seatrial.core.ports import Agent, PlannedCase
 from seatrial.core.project import AgentSpec, Project
-from seatrial.core.run import RunInfo
+from seatrial.core.run import PERMISSION_RULES, RunInfo
 from seatrial.core.trial import TrialKey
 from seatrial.environment.secrets import Redactor
 from seatrial.environment.sources import Sources
@@ -55,6 +55,7 @@ __all__ = [
     "importable",
     "plan",
     "planned_cases",
+    "rules_on_record",
     "run_id",
     "selected",
     "with_environment",
@@ -477,6 +478,7 @@ def _info(
             item.case.environment.fixture: item.fixture_digest for item in planned if item.case.environment.fixture
         },
         curtailed=request.stop_when_decided,
+        policies=rules_on_record(planned),
         options=_options(request),
         judge={} if project.judge is None else project.judge.model_dump(mode="json", exclude_none=True),
         prices={name: price.model_dump(exclude_none=True) for name, price in project.prices.items()},
@@ -486,6 +488,12 @@ def _info(
         command=request.command,
         started=now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
     )
+
+
+def rules_on_record(planned: Sequence[PlannedCase]) -> dict[str, str]:
+    """Digest of the permission rules that hold for these cases, by name; empty where the project has none."""
+    rules = planned[0].rules if planned else None
+    return {} if rules is None else {PERMISSION_RULES: rules.digest}
 
 
 def _build_id(name: str | None, version: str) -> str:

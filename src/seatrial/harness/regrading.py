@@ -29,7 +29,17 @@ from seatrial.core.trial import TrialKey, TrialRecord, TrialStatus
 from seatrial.environment.secrets import Redactor
 from seatrial.errors import Diagnostic, NothingSelected, UsageError
 from seatrial.harness.hidden import veiled_case, veiled_record, veiled_trace
-from seatrial.harness.plan import Request, Selected, forget_projects, given, importable, planned_cases, run_id, selected
+from seatrial.harness.plan import (
+    Request,
+    Selected,
+    forget_projects,
+    given,
+    importable,
+    planned_cases,
+    rules_on_record,
+    run_id,
+    selected,
+)
 from seatrial.harness.runs import Run, find_run, load, remember
 from seatrial.loading.selection import select as select_cases
 from seatrial.report.files import write_results
@@ -199,6 +209,7 @@ def _info(present: Selected, cases: Sequence[PlannedCase], old: RunInfo, command
         "inputs": {case_id: value for case_id, value in old.inputs.items() if case_id in ids},
         "hidden": tuple(item.case.id for item in cases if item.case.id in {*old.hidden, *present.hidden}),
         "trials": {item.case.id: item.trials for item in cases},
+        "policies": rules_on_record(cases),
         "gating": {suite: present.project.gates(suite) for suite in suites},
         "versions": {**old.versions, "seatrial": __version__},
         "command": command,

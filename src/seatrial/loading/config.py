@@ -31,6 +31,7 @@ from pydantic import ValidationError
 
 from seatrial.core.case import Case
 from seatrial.core.project import AgentSpec, Project, RunOptions, SuiteSpec
+from seatrial.core.wording import wanted
 from seatrial.errors import Diagnostic, InputError, UsageError, nearest
 from seatrial.loading.files import is_there, read_text
 from seatrial.loading.located import NOWHERE, Map, Seq, Spot, plain, problem_at, shown, spot_at, without_echoes
@@ -189,9 +190,11 @@ def options_from_environment(environ: Mapping[str, str] | None = None) -> dict[s
     try:
         RunOptions.model_validate(given)
     except ValidationError as error:
-        key = str(error.errors()[0]["loc"][0])
+        first = error.errors()[0]
+        key = str(first["loc"][0])
         name = next(name for name, each in _RUN_ENVIRONMENT.items() if each == key)
-        message = f"the environment variable {name} is {shown(given[key])}: {error.errors()[0]['msg']}"
+        should = wanted(first["type"], first.get("ctx", {}))
+        message = f"the environment variable {name} is {shown(given[key])}; it should be {should}"
         raise UsageError(message) from error
     return given
 

@@ -32,6 +32,7 @@ def policy_problems(policy: Map, suites: Collection[str] | None) -> Iterator[Dia
         if isinstance(limits, Map):
             for key, value, spot, value_at in limits.entries():
                 yield from _gate_problems(f"gates.{group}.{key}", key, value, spot, value_at, suites)
+                yield from _contradiction(group, key, value)
     for key, value, spot, value_at in conditions.entries():
         if key in CONDITIONS:
             yield from _range_problems(key, METRICS[key.removesuffix("_exceeds")], value, value_at)
@@ -72,6 +73,22 @@ def _gate_problems(
     suite = value.get("suite")
     if suites is not None and isinstance(suite, str) and suite not in suites:
         yield _no_suite(f"`{name}.suite` {suite!r}", suite, value.values_at["suite"], suites)
+
+
+def _contradiction(group: str, key: str, value: Any) -> Iterator[Diagnostic]:
+    """A gate in the group of one suite that asks for the cases of another: there can be none."""
+    suite = value.get("suite") if isinstance(value, Map) else None
+    if isinstance(suite, str) and group not in COMMON_GROUPS and suite != group:
+        message = f"`gates.{group}.{key}.suite` is {suite!r}, but the group {group!r} judges the suite of its own name"
+        hint = f"move the gate to the group {suite!r}, or to a common group such as {_common(key)!r}"
+        yield problem_at(value.values_at["suite"], "contradiction", message, hint)
+
+
+def _common(key: str) -> str:
+    """The common group that usually states a gate's metric."""
+    parts = bound_and_metric(key)
+    metric = METRICS.get(parts[1]) if parts is not None else None
+    return metric.group if metric is not None and metric.group in COMMON_GROUPS else "performance"
 
 
 def _gate_hint(key: str) -> str:

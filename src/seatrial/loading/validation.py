@@ -11,6 +11,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_ori
 from pydantic import BaseModel, ValidationError
 
 from seatrial.core.ids import readable
+from seatrial.core.wording import wanted
 from seatrial.errors import Diagnostic, InputError, did_you_mean
 from seatrial.loading.located import Map, Spot, plain, problem_at, shown, spot_at
 
@@ -36,25 +37,14 @@ _SHORT_FORMS = {
     "Times": "a whole number",
 }
 """What may stand for a whole mapping, by model."""
-_WANTED = {
-    "bool_parsing": "true or false",
-    "bool_type": "true or false",
-    "date_type": "a date",
-    "dict_type": "a mapping",
-    "float_parsing": "a number",
-    "float_type": "a number",
-    "finite_number": "a finite number",
-    "int_from_float": "a whole number",
-    "int_parsing": "a whole number",
-    "int_type": "a whole number",
-    "list_type": "a list",
-    "mapping_type": "a mapping",
-    "model_attributes_type": "a mapping",
-    "model_type": "a mapping",
-    "string_type": "text",
-    "tuple_type": "a list",
-}
-_LIMITS = {"greater_than_equal": "{ge:g} or more", "greater_than": "above {gt:g}", "less_than_equal": "{le:g} or less"}
+_OF_A_TYPE = frozenset(
+    {
+        *("bool_parsing", "bool_type", "date_type", "dict_type", "float_parsing", "float_type", "finite_number"),
+        *("int_from_float", "int_parsing", "int_type", "list_type", "mapping_type", "model_attributes_type"),
+        *("model_type", "string_type", "tuple_type"),
+    }
+)
+"""Kinds of error that a deeper one explains."""
 _REASONS = {
     "reset_before_trial": "a trial that starts from what another left behind shows nothing; it is always true",
 }
@@ -104,7 +94,7 @@ def problems_in(
 
 def _explains(_other: tuple[str | int, ...], shallow: _Found) -> bool:
     """Whether a deeper problem makes this one idle: a mapping that also is no boolean, no text ..."""
-    return shallow.kind in _WANTED or shallow.kind == "too_short"
+    return shallow.kind in _OF_A_TYPE or shallow.kind == "too_short"
 
 
 def _found(entry: Any, value: Any, below: tuple[str | int, ...]) -> _Found:
@@ -143,32 +133,26 @@ def _problem(
     if first.kind == "value_error":
         reason = str(first.context.get("error", first.message))
         return problem_at(first.spot, "wrong-value", f"`{name}`: {readable(reason)}" if name else readable(reason))
-    wanted = list(dict.fromkeys(text for item in group for text in _wanted(item)))
-    if "a number" in wanted and "a whole number" in wanted:
-        wanted.remove("a whole number")
-    if _needs_quotes(group, wanted):
+    found = list(dict.fromkeys(text for item in group for text in _wanted(item)))
+    if "a number" in found and "a whole number" in found:
+        found.remove("a whole number")
+    if _needs_quotes(group, found):
         return text_problem(name, first.value, first.spot)
-    message = f"`{name}` should be {' or '.join(wanted)}, not {shown(first.value, first.spot)}"
-    return problem_at(first.spot, "wrong-value", message, _hint(first, wanted))
+    message = f"`{name}` should be {' or '.join(found)}, not {shown(first.value, first.spot)}"
+    return problem_at(first.spot, "wrong-value", message, _hint(first, found))
 
 
 def _wanted(item: _Found) -> list[str]:
     if item.kind in ("model_type", "model_attributes_type") and item.context.get("class_name") in _SHORT_FORMS:
         return [_SHORT_FORMS[item.context["class_name"]], "a mapping"]
-    if item.kind in _LIMITS:
-        return [_LIMITS[item.kind].format(**item.context)]
-    if item.kind == "literal_error":
-        return [str(item.context["expected"]).replace("True", "true").replace("False", "false")]
-    if item.kind in ("string_too_short", "too_short"):
-        return ["a list of one or more" if item.kind == "too_short" else "text that is not empty"]
-    return [_WANTED.get(item.kind) or item.message]
+    return [wanted(item.kind, item.context)]
 
 
-def _needs_quotes(group: list[_Found], wanted: list[str]) -> bool:
-    """Whether text was wanted, nothing but text would do for a scalar, and the scalar is none."""
+def _needs_quotes(group: list[_Found], words: list[str]) -> bool:
+    """Whether text was words, nothing but text would do for a scalar, and the scalar is none."""
     value = group[0].value
     scalar = value is None or isinstance(value, (bool, int, float))
-    return scalar and "text" in wanted and set(wanted) <= {"text", "a mapping", "a list"}
+    return scalar and "text" in words and set(words) <= {"text", "a mapping", "a list"}
 
 
 def text_problem(name: str, value: Any, spot: Spot) -> Diagnostic:
@@ -191,14 +175,14 @@ def _quotes_hint(name: str, value: Any, spot: Spot) -> str:
     return hint
 
 
-def _hint(item: _Found, wanted: list[str]) -> str:
+def _hint(item: _Found, words: list[str]) -> str:
     if item.loc and item.loc[-1] in _REASONS:
         return _REASONS[str(item.loc[-1])]
-    if isinstance(item.value, str) and wanted == ["a list"]:
+    if isinstance(item.value, str) and words == ["a list"]:
         return "write [ ] around it"
-    if isinstance(item.value, str) and "true or false" in wanted and item.value.casefold() in _YES_AND_NO:
+    if isinstance(item.value, str) and "true or false" in words and item.value.casefold() in _YES_AND_NO:
         return f"in YAML 1.2 that is text; write {_YES_AND_NO[item.value.casefold()]}"
-    if isinstance(item.value, str) and any("number" in text for text in wanted):
+    if isinstance(item.value, str) and any("number" in text for text in words):
         return "write the number without quotes"
     return ""
 

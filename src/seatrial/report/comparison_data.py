@@ -16,7 +16,7 @@ __all__ = ["comparison_data", "divergence_data", "figures_data"]
 
 
 def comparison_data(comparison: Comparison, *, strict: bool = False) -> dict[str, Any]:
-    """`{verdict, baseline, candidate, curtailed, counts, cases, figures}` as JSON data, the most urgent cases first.
+    """`{verdict, baseline, candidate, curtailed, problems, counts, cases, figures}` as JSON data, urgent cases first.
 
     A case whose trials changed has under `divergence` where both trajectories first part; null when they do not, or
     when a side has no trace. `curtailed` names the sides of which only verdicts compare. `figures` are over the
@@ -27,6 +27,7 @@ def comparison_data(comparison: Comparison, *, strict: bool = False) -> dict[str
         "baseline": comparison.baseline,
         "candidate": comparison.candidate,
         "curtailed": list(comparison.curtailed),
+        "problems": list(comparison.problems),
         "counts": {str(change): count for change, count in comparison.counts.items()},
         "cases": [_case(row) for row in comparison.cases],
         "figures": figures_data(side_by_side(comparison)),

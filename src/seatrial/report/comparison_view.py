@@ -29,6 +29,8 @@ STYLES = {
 }
 UNCHANGED_SHOWN = 5
 """More `same` cases than these are only counted, without `-v`."""
+PROBLEMS_SHOWN = 5
+"""Places that are named where a stored run is not as it was written."""
 DIVERGENCES_SHOWN = 5
 """Cases whose trajectories are shown without `-v`."""
 
@@ -59,6 +61,11 @@ def _sides(screen: Screen, comparison: Comparison) -> None:
     if comparison.curtailed:
         which = " and ".join(comparison.curtailed)
         screen.line(Text(f"the {which} stopped cases once they were decided: only verdicts compare", style="yellow"))
+    for problem in comparison.problems[:PROBLEMS_SHOWN]:
+        screen.line(Text.assemble(("not as it was written  ", "yellow"), screen.text(problem)))
+    if len(comparison.problems) > PROBLEMS_SHOWN:
+        rest = times(len(comparison.problems) - PROBLEMS_SHOWN, "more place")
+        screen.line(Text(f"{screen.marks.more} and {rest}", "dim"))
     screen.console.print()
 
 

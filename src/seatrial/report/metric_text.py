@@ -6,12 +6,10 @@ import re
 from math import isclose
 
 from seatrial.core.decision import GateResult
-from seatrial.core.metric import METRICS, Unit, points
+from seatrial.core.metric import METRICS, Metric, Unit, points
 from seatrial.report.screen import money, percent, seconds
 
 __all__ = ["difference_text", "figure_of", "figure_text", "limit_of", "metric_of"]
-
-_MOST_DIGITS = 6
 
 
 def figure_text(unit: Unit, value: float) -> str:
@@ -57,29 +55,14 @@ def metric_of(gate: GateResult) -> str:
 
 def figure_of(gate: GateResult) -> str:
     """The gate's figure, in as many digits as it takes to tell it from the limit; empty when there is none."""
-    if gate.figure is None:
-        return ""
-    text = _shown(gate.metric, gate.figure)
-    if gate.figure == gate.limit or text != _shown(gate.metric, gate.limit):
-        return text
-    digits = (_precise(gate, places) for places in range(3, _MOST_DIGITS + 1))
-    return next((figure for figure, limit in digits if figure != limit), text)
-
-
-def _precise(gate: GateResult, places: int) -> tuple[str, str]:
-    metric = METRICS.get(gate.metric)
-    shares = metric is not None and metric.unit in ("share", "points")
-    unit = {"share": " %", "points": " points", "ms": " ms", "usd": " USD"}.get(
-        "" if metric is None else metric.unit, ""
-    )
-    figure, limit = (f"{value * (100 if shares else 1):.{places}f}{unit}" for value in (gate.figure or 0, gate.limit))
-    return figure, limit
+    return "" if gate.figure is None else _metric(gate).shown(gate.figure, gate.limit)
 
 
 def limit_of(gate: GateResult) -> str:
     """`at least 98 %` of a minimum, `at most 0` of a maximum or a review condition."""
-    return f"{'at least' if gate.bound == 'minimum' else 'at most'} {_shown(gate.metric, gate.limit)}"
+    return f"{'at least' if gate.bound == 'minimum' else 'at most'} {_metric(gate).shown(gate.limit, gate.figure)}"
 
 
-def _shown(metric: str, value: float) -> str:
-    return METRICS[metric].shown(value) if metric in METRICS else _number(value)
+def _metric(gate: GateResult) -> Metric:
+    """The gate's metric; a decision of another version may name one that is not known here."""
+    return METRICS.get(gate.metric) or Metric(gate.metric, "", "number", "")

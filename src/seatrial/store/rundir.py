@@ -7,6 +7,7 @@ passes through the redactor before it is written. A run that has ended, in whate
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections import deque
@@ -25,12 +26,23 @@ from seatrial.core.ids import file_name
 from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
+from seatrial.core.wording import first_problem
 from seatrial.errors import StorageError, UsageError
 from seatrial.store.atomic import write_text
 from seatrial.store.journal import FIRST_LINK, TRACES, Journal, Line, finished_lines, line_digest, repair
 from seatrial.store.lock import LOCK_NAME, FolderLock
 
-__all__ = ["Masks", "RunFolder", "RunWriter", "StoredTrial", "has_begun", "is_run_folder"]
+__all__ = [
+    "FIRST_LINK",
+    "Masks",
+    "RunFolder",
+    "RunWriter",
+    "StoredTrial",
+    "bytes_digest",
+    "has_begun",
+    "is_run_folder",
+    "line_digest",
+]
 
 INLINE_OUTPUT = 64 * 1024
 """Outputs whose JSON is longer (in characters) go whole to `outputs/`."""
@@ -59,6 +71,11 @@ class _NoMask:
 def is_run_folder(folder: Path) -> bool:
     """Whether a run was written here."""
     return (folder / _INFO).is_file()
+
+
+def bytes_digest(data: bytes) -> str:
+    """`sha256:...` of a file's content."""
+    return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
 def has_begun(folder: Path) -> bool:
@@ -127,10 +144,12 @@ class RunWriter:
             if fresh:
                 _refuse_begun(folder)  # another run may have come and gone before the lock was ours
             lines = repair(folder)
+            text = _cases_text(cases, masks)
+            if not (folder / _CASES).exists():
+                info = info.model_copy(update={"cases_file": bytes_digest(text.encode())})
             _write_info(folder, info, masks)  # first of all: a folder without it holds no run
             if not (folder / _CASES).exists():
-                text = (dumps(_masked(_case_json(case), masks, _OF_CASES)) + "\n" for case in cases)
-                write_text(folder / _CASES, "".join(text), durable=True)
+                write_text(folder / _CASES, text, durable=True)
             journal = Journal(folder, previous=_chain_end(lines))
             return cls(folder, info, masks, _records(lines), journal, lock)
         except BaseException:
@@ -180,7 +199,8 @@ class RunWriter:
 
     def finish(self, info: RunInfo) -> RunInfo:
         """Write the final `run.json` and let go of the folder, whatever comes of that; gives what was written."""
-        self.info = info.model_copy(update={"chain_end": self._journal.previous})
+        noted = {"cases_file": self.info.cases_file, "chain_end": self._journal.previous}
+        self.info = info.model_copy(update=noted)
         try:
             self._journal.close()
             _write_info(self.folder, self.info, self._masks)
@@ -237,6 +257,11 @@ def _masked(data: dict[str, Any], masks: Masks, structure: tuple[str, ...]) -> d
         for part, original in zip(masked.get(parts, ()), data.get(parts, ()), strict=True):
             part.update({name: original[name] for name in _OF_PARTS if name in original})
     return masked
+
+
+def _cases_text(cases: Sequence[Case], masks: Masks) -> str:
+    """The content of `cases.jsonl`."""
+    return "".join(dumps(_masked(_case_json(case), masks, _OF_CASES)) + "\n" for case in cases)
 
 
 def _case_json(case: Case) -> dict[str, Any]:
@@ -413,4 +438,6 @@ def _validated(model: type[_Model], data: Any, place: str) -> _Model:
 
 
 def _first_line(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        return first_problem(error)
     return " ".join(str(error).split())[:300]

@@ -12,20 +12,21 @@ compared with it is cut alike), and the names of tallies, sums and tools are abb
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta
 from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
 from seatrial.core.case import Risk
 from seatrial.core.encoding import digest, dumps
 from seatrial.core.frozen import Frozen
+from seatrial.core.policy import Said, iso_date
 from seatrial.core.run import RunInfo
+from seatrial.core.wording import said
 from seatrial.errors import UsageError
 from seatrial.verdict.harness_results import read_json
 from seatrial.verdict.metrics import CaseResult, CaseVerdict
@@ -63,7 +64,7 @@ class BaselineCase(Frozen):
     gate: bool = True
     """Whether its suite decides anything."""
     deterministic: bool = False
-    digest: str
+    digest: Said
     """Of the case and all it rests on: only a candidate's case of the same digest is compared."""
     passes: Count
     valid: Count
@@ -146,11 +147,11 @@ class Baseline(Frozen):
     build_id: str
     agent: dict[str, Any]
     """Its spec with config, to run it again."""
-    approver: str = Field(min_length=1)
-    reason: str = Field(min_length=1)
+    approver: Said
+    reason: Said
     approved: str
     """UTC, ISO 8601 with Z."""
-    expires: date | None = None
+    expires: Annotated[date, BeforeValidator(iso_date)] | None = None
     """The last day on which it holds; None: no end."""
     fresh: bool
     """Whether its trials were run for the approval, after the build was chosen."""
@@ -375,11 +376,18 @@ def parse_baseline(data: Any, origin: str) -> Baseline:
         raise UsageError(f"{origin}: is no approved baseline of version {VERSION} (its version is {version!r})")
     data = _written_out(data)
     try:
-        return Baseline.model_validate(data)
+        return _not_from_the_future(Baseline.model_validate(data), origin)
     except ValidationError as error:
         found = error.errors(include_url=False)
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-        raise UsageError(f"{origin}: {_place(data, found[0]['loc'])}{_said(found[0])}{more}") from error
+        raise UsageError(f"{origin}: {_place(data, found[0]['loc'])}{said(found[0])}{more}") from error
+
+
+def _not_from_the_future(baseline: Baseline, origin: str) -> Baseline:
+    """The baseline; a day is allowed for clocks that differ."""
+    if datetime.fromisoformat(baseline.approved) > datetime.now(UTC) + timedelta(days=1):
+        raise UsageError(f"{origin}: approved: {baseline.approved} is in the future")
+    return baseline
 
 
 def _place(data: Any, where: Sequence[int | str]) -> str:
@@ -391,10 +399,6 @@ def _place(data: Any, where: Sequence[int | str]) -> str:
     else:
         parts = [str(part) for part in where]
     return "".join(f"{part}: " for part in parts)
-
-
-def _said(error: Any) -> str:
-    return re.sub(r"^Value error, ", "", str(error["msg"]))
 
 
 # --- use -------------------------------------------------------------------------------------------------------------

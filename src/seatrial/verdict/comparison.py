@@ -83,6 +83,8 @@ class Comparison:
     candidate: str
     """Labels of the sides."""
     cases: tuple[CaseComparison, ...]
+    problems: tuple[str, ...] = ()
+    """Where a stored run is not as it was written: then nothing here is sure."""
 
     @property
     def counts(self) -> dict[Change, int]:
@@ -102,16 +104,16 @@ class Comparison:
         return sum(row.paired for row in self.cases)
 
     def exit_code(self, *, strict: bool = False) -> ExitCode:
-        """FAILED on a broken case that counts (`strict`: on any); else INCOMPLETE when a case has no valid trial on
-        a side, when the candidate lacks one of the baseline's, or when nothing is in common; else REVIEW when a case
-        broke within noise; else PASS.
+        """FAILED on a broken case that counts (`strict`: on any); else INCOMPLETE when a stored run is not as it was
+        written, when a case has no valid trial on a side, when the candidate lacks one of the baseline's, or when
+        nothing is in common; else REVIEW when a case broke within noise; else PASS.
 
         Suites that do not gate are listed and decide nothing, unless `strict`.
         """
         broke = [row for row in self.cases if row.change is Change.BROKE and (strict or row.gates)]
         if any(strict or row.grounds for row in broke):
             return ExitCode.FAILED
-        if not self.in_common or any(row.change in _UNTRIED and row.gates for row in self.cases):
+        if self.problems or not self.in_common or any(row.change in _UNTRIED and row.gates for row in self.cases):
             return ExitCode.INCOMPLETE
         return ExitCode.REVIEW if broke else ExitCode.PASS
 
@@ -123,7 +125,7 @@ def compare(baseline: Side, candidate: Side) -> Comparison:
     rows = [_compared(case_id, before.get(case_id), after.get(case_id)) for case_id in {**before, **after}]
     urgency = {change: position for position, change in enumerate(Change)}
     rows.sort(key=lambda row: (urgency[row.change], row.grounds is None))
-    return Comparison(baseline.label, candidate.label, tuple(rows))
+    return Comparison(baseline.label, candidate.label, tuple(rows), baseline.problems + candidate.problems)
 
 
 def _compared(case_id: str, before: SideCase | None, after: SideCase | None) -> CaseComparison:

@@ -23,6 +23,8 @@ class Evidence:
     """Those of them that both sides ran in the same form."""
     no_baseline: str = ""
     """Why there is nothing to compare with; empty when there is."""
+    has_rules: bool = False
+    """Whether the project has permission rules; this version cannot grade them."""
 
     @cached_property
     def valid(self) -> tuple[Trial, ...]:

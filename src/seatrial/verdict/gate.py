@@ -17,10 +17,10 @@ review until their judge is calibrated. `evidence: beyond`: a pass rate under it
 (one-sided 95 % Wilson bound) asks for review; `proven`: a pass rate that reaches it without the bound doing so is
 incomplete, more trials may prove it.
 
-**Beside the gates** the decision is incomplete when a case of the baseline is missing from the candidate (or no longer
-gates), no case is in common, the baseline may not be compared with, a run did not finish, a gating case has no valid
-trial, or nothing at all is gated. Invalid cases are tolerated where a `maximum_invalid_rate` covers them: the policy
-then says itself how much may be missing. New and edited cases are listed and held to absolute gates only.
+**Beside the gates** `seatrial.verdict.gaps` says when the evidence is not enough, whatever they decide. New and edited
+cases are listed and held to absolute gates only.
+
+**At approval** a review condition asks for a person, and a person is looking: one that cannot be computed asks as well.
 
 A **curtailed** run (`--stop-when-decided`) shows verdicts only: gates on new failures and on failed cases are decided,
 counts of what must not happen only where they are above their maximum, every other figure is missing.
@@ -30,23 +30,22 @@ Precedence: block > incomplete > review > pass.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 
 from seatrial.core.decision import Decision, DecisionVerdict, GateResult
-from seatrial.core.grading import listed
-from seatrial.core.metric import COMMON_GROUPS
 from seatrial.core.policy import Exceptions, Gate, Policy, gates_of
-from seatrial.core.run import RunInfo, RunStatus
+from seatrial.core.run import PERMISSION_RULES, RunInfo
 from seatrial.verdict.baseline import Baseline, problems_with
 from seatrial.verdict.comparison import APART, CaseComparison, Change, Comparison
 from seatrial.verdict.evidence import of_curtailed
 from seatrial.verdict.exceptions import Standing, standing
+from seatrial.verdict.gaps import Gaps, in_scope
 from seatrial.verdict.gate_metrics import CRITICAL_SAFETY, Evidence, Figure, figure_of
 from seatrial.verdict.gate_rules import Judgement, judged
-from seatrial.verdict.metrics import CaseResult, CaseVerdict
+from seatrial.verdict.metrics import CaseResult
 
 __all__ = ["decide"]
 
@@ -64,22 +63,37 @@ def decide(  # noqa: PLR0913  one input each, all of them named in the decision
     today: date,
     digests: Mapping[str, str] = {},
     for_approval: bool = False,
+    problems: Sequence[str] = (),
 ) -> Decision:
     """The decision on a candidate.
 
     `results` are its cases, pooled over its runs `infos`; `comparison` has the baseline's side and this candidate's,
     None without a baseline; `today` is the day on which exceptions and baseline must hold; `digests` of all inputs are
-    passed on. `for_approval`: gates that need a baseline do not apply. Raises UsageError when the policy names an
-    unknown metric.
+    passed on. `for_approval`: gates that need a baseline do not apply. `problems` say where the stored runs are not as
+    they were written. Raises UsageError when the policy names an unknown metric.
     """
     gates = tuple(gates_of(policy))
     known = {result.case_id for result in results} | {row.case_id for row in _rows(comparison)}
     stand = standing(exceptions, today=today, gates=gates, known=known)
-    problems = () if baseline is None else _baseline_problems(baseline, infos, today)
-    candidate = _Candidate(tuple(results), tuple(infos), gates, comparison, stand, problems, for_approval)
+    baseline_problems = () if baseline is None else _baseline_problems(baseline, infos, today)
+    candidate = _Candidate(tuple(results), tuple(infos), gates, comparison, stand, baseline_problems, for_approval)
     outcomes = tuple(candidate.result_of(gate) for gate in gates)
-    findings = [(outcome.verdict, f"{outcome.name}: {outcome.reason}") for outcome in outcomes if outcome.decides]
-    findings += [(INCOMPLETE, reason) for reason in candidate.gaps()]
+    gaps = Gaps(
+        results=candidate.gating,
+        infos=tuple(infos),
+        gates=tuple(zip(gates, outcomes, strict=True)),
+        rows=_rows(comparison) if comparison is not None else None,
+        excepted=stand.cases,
+        baseline_problems=baseline_problems,
+        for_approval=for_approval,
+        problems=tuple(problems),
+    )
+    findings = [
+        (_weighed(outcome, for_approval), f"{outcome.name}: {outcome.reason}")
+        for outcome in outcomes
+        if outcome.decides
+    ]
+    findings += [(INCOMPLETE, reason) for reason in gaps.found()]
     findings.sort(key=lambda finding: -finding[0].weight)
     return Decision(
         verdict=findings[0][0] if findings else PASS,
@@ -89,14 +103,25 @@ def decide(  # noqa: PLR0913  one input each, all of them named in the decision
         exceptions=stand.used,
         new=_ids(comparison, Change.NEW),
         edited=_ids(comparison, Change.EDITED),
-        removed=candidate.removed,
+        removed=gaps.removed,
         reasons=tuple(reason for verdict, reason in findings if verdict is not PASS),
         digests=dict(digests),
     )
 
 
+def _weighed(outcome: GateResult, for_approval: bool) -> DecisionVerdict:
+    """At approval a person is looking: a condition that asks for one, or cannot be computed, holds nothing up."""
+    if for_approval and outcome.condition and outcome.verdict is INCOMPLETE:
+        return DecisionVerdict.REVIEW
+    return outcome.verdict
+
+
 def _nobody(gate: Gate) -> Figure:
-    suite = "" if gate.suite is None else f" of suite {gate.suite!r}"
+    group = gate.group_suite
+    suites = [repr(suite) for suite in dict.fromkeys((group, gate.spec.suite)) if suite is not None]
+    if len(suites) > 1:
+        return Figure.none(f"no case is both of suite {' and of suite '.join(suites)}", absent=True)
+    suite = f" of suite {suites[0]}" if suites else ""
     risk = "" if gate.spec.risk is None else f" of risk {gate.spec.risk}"
     return Figure.none(f"there is no gating case{suite}{risk}", absent=True)
 
@@ -182,23 +207,15 @@ class _Candidate:
 
     def _evidence(self, gate: Gate) -> Evidence:
         excepted = frozenset() if gate.metric.name in CRITICAL_SAFETY else self.standing.cases
-        results = tuple(result for result in self._gating if self._in_scope(result, gate, excepted))
+        results = tuple(result for result in self.gating if result.case_id not in excepted and in_scope(result, gate))
         ids = {result.case_id for result in results}
         pairs = tuple(row for row in self._pairs if row.case_id in ids)
-        return Evidence(results, pairs, self._no_baseline)
-
-    @staticmethod
-    def _in_scope(result: CaseResult, gate: Gate, excepted: frozenset[str]) -> bool:
-        group = gate.group not in COMMON_GROUPS and not gate.condition
-        return (
-            result.case_id not in excepted
-            and gate.suite in (None, result.suite)
-            and (not group or result.suite == gate.group)
-            and gate.spec.risk in (None, result.risk)
-        )
+        rules = any(PERMISSION_RULES in info.policies for info in self.infos)
+        return Evidence(results, pairs, self._no_baseline, has_rules=rules)
 
     @cached_property
-    def _gating(self) -> tuple[CaseResult, ...]:
+    def gating(self) -> tuple[CaseResult, ...]:
+        """The cases whose suites decide."""
         return tuple(result for result in self.results if result.gate)
 
     @cached_property
@@ -214,56 +231,3 @@ class _Candidate:
         if self.comparison is None:
             return "there is no baseline"
         return "; ".join(self.baseline_problems)
-
-    # --- beside the gates --------------------------------------------------------------------------------------------
-
-    def gaps(self) -> Iterator[str]:
-        """Why the evidence is not enough, whatever the gates say."""
-        if not self.gates:
-            yield "the policy has no gate"
-        if not self._gating:
-            yield "no case of a gating suite was run"
-        for info in self.infos:
-            if info.status is not RunStatus.FINISHED:
-                yield f"run {info.run_id} is {str(info.status).replace('_', ' ')}, not finished"
-        yield from self._blind_cases()
-        if not self.for_approval:
-            yield from self._baseline_gaps()
-
-    def _blind_cases(self) -> Iterator[str]:
-        blind = [result for result in self._gating if not result.valid and result.case_id not in self.standing.cases]
-        found = [result.case_id for result in blind if not self._tolerated(result)]
-        if found:
-            yield f"no valid trial of {listed(found)}"
-
-    def _tolerated(self, result: CaseResult) -> bool:
-        limits = [gate for gate in self.gates if gate.metric.name == "invalid_rate" and not gate.condition]
-        covered = any(self._in_scope(result, gate, frozenset()) for gate in limits)
-        return covered and result.verdict is CaseVerdict.INVALID
-
-    def _baseline_gaps(self) -> Iterator[str]:
-        yield from self.baseline_problems
-        missing = [case_id for case_id in self.removed if case_id in self._decided and not self._excepted(case_id)]
-        if missing:
-            yield f"cases of the baseline were not run or no longer gate: {listed(missing)}"
-        if self.comparison is not None and not any(not self._excepted(row.case_id) for row in self._pairs):
-            yield "no case is in common with the baseline"
-
-    def _excepted(self, case_id: str) -> bool:
-        return case_id in self.standing.cases
-
-    @cached_property
-    def removed(self) -> tuple[str, ...]:
-        """Cases of the baseline that were not run, or whose suite gated then and does not now."""
-        return tuple(row.case_id for row in _rows(self.comparison) if row.change is Change.REMOVED or _left_gates(row))
-
-    @cached_property
-    def _decided(self) -> frozenset[str]:
-        return frozenset(
-            row.case_id for row in _rows(self.comparison) if row.baseline is not None and row.baseline.gate
-        )
-
-
-def _left_gates(row: CaseComparison) -> bool:
-    before, after = row.baseline, row.candidate
-    return before is not None and after is not None and before.gate and not after.gate

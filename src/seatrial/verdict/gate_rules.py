@@ -50,19 +50,19 @@ def _violates(gate: Gate, value: float) -> bool:
 
 
 def _open(gate: Gate, figure: Figure) -> str:
-    value = "" if figure.value is None else gate.metric.shown(figure.value)
+    value = "" if figure.value is None else gate.metric.shown(figure.value, gate.spec.value)
     return f"{'at least ' if figure.floor else ''}{value} as far as is known; {figure.missing}"
 
 
 def _violation(gate: Gate, figure: Figure, value: float) -> Judgement:
     side = "below the minimum" if gate.bound == "minimum" else "above the maximum"
-    words = f"{gate.metric.shown(value)} is {side} of {gate.metric.shown(gate.spec.value)}"
+    words = f"{gate.metric.shown(value, gate.spec.value)} is {side} of {gate.metric.shown(gate.spec.value, value)}"
     if gate.metric.name == "invalid_rate" and gate.bound == "maximum" and not gate.condition:
         return Judgement(DecisionVerdict.INCOMPLETE, f"{words}: not enough valid evidence")
     if gate.metric.name in _REVIEWED:
         return Judgement(DecisionVerdict.REVIEW, f"{words}; {_REVIEWED[gate.metric.name]}")
     if gate.spec.evidence == "beyond" and figure.bounds is not None and not _violates(gate, figure.bounds[1]):
-        upper = gate.metric.shown(figure.bounds[1])
+        upper = gate.metric.shown(figure.bounds[1], gate.spec.value)
         return Judgement(DecisionVerdict.REVIEW, f"{words}, but not beyond chance: it may be up to {upper}")
     return Judgement(DecisionVerdict(gate.spec.level), words)
 
@@ -75,7 +75,8 @@ def _held(gate: Gate, figure: Figure) -> Judgement:
         return Judgement(DecisionVerdict.INCOMPLETE, reason)
     if not _violates(gate, figure.bounds[0]):
         return Judgement(DecisionVerdict.PASS)
-    limit, lower = gate.metric.shown(gate.spec.value), gate.metric.shown(figure.bounds[0])
+    wanted, low = gate.spec.value, figure.bounds[0]
+    limit, lower = gate.metric.shown(wanted, low), gate.metric.shown(low, wanted)
     return Judgement(
         DecisionVerdict.INCOMPLETE, f"not proven: it may be as low as {lower}, under {limit}; more trials may prove it"
     )

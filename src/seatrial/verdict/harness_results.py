@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from seatrial.core.encoding import dumps, shortened
 from seatrial.core.grade import Verdict
 from seatrial.core.trial import TrialRecord, TrialStatus
+from seatrial.core.wording import first_problem
 from seatrial.errors import UsageError
 from seatrial.loading.files import problem_with_kind
 from seatrial.verdict.metrics import CaseResult, CaseVerdict
@@ -122,9 +123,7 @@ def parse_harness_json(data: Any, origin: str) -> tuple[HarnessResult, ...]:
     try:
         results = _HarnessFile.model_validate(data).results
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise UsageError(f"{origin}: is no file of Harness results: {place}: {first['msg']}") from error
+        raise UsageError(f"{origin}: is no file of Harness results: {first_problem(error)}") from error
     name, times = next(iter(Counter(result.name for result in results).most_common(1)), ("", 0))
     if times > 1:
         raise UsageError(f"{origin}: the name {name!r} stands there {times} times")

@@ -13,7 +13,7 @@ from enum import StrEnum
 from seatrial.core.case import Case
 from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trial import TrialRecord, TrialStatus
-from seatrial.errors import ExitCode
+from seatrial.errors import ExitCode, StorageError
 from seatrial.stats.sequential import curtailed_rate
 from seatrial.verdict.trials import Trial, attempts_folded, reason_of
 
@@ -103,12 +103,12 @@ def _is_invalid(trial: Trial) -> bool:
 def case_results(info: RunInfo, cases: Sequence[Case], records: Iterable[TrialRecord]) -> tuple[CaseResult, ...]:
     """The result of every case, in the order of `cases`, whatever the order of `records`.
 
-    Raises ValueError when a record belongs to none of the cases.
+    Raises StorageError when a record belongs to none of the cases.
     """
     folded = attempts_folded(records)
     strangers = sorted(folded.keys() - {case.id for case in cases})
     if strangers:
-        raise ValueError(f"there are trials of {strangers[0]!r}, which is none of the run's cases")
+        raise StorageError(f"there are trials of {strangers[0]!r}, which is none of the run's cases")
     return tuple(_case_result(info, case, folded.get(case.id, ())) for case in cases)
 
 

@@ -12,6 +12,7 @@ from seatrial.core.case import Risk
 from seatrial.core.grade import Grade, GraderFailure
 from seatrial.core.trace import StopReason
 from seatrial.core.trial import InvalidReason, Tokens, TrialRecord, TrialStatus
+from seatrial.core.wording import first_problem
 from seatrial.errors import UsageError
 from seatrial.verdict.baseline import parse_baseline, side_of_baseline
 from seatrial.verdict.harness_results import HarnessResult, parse_harness_json, read_json
@@ -128,9 +129,7 @@ def side_of_summary(data: Any, label: str) -> Side:
     try:
         file = _ResultsFile.model_validate(data)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise UsageError(f"{label}: is no summary of a run: {place}: {first['msg']}") from error
+        raise UsageError(f"{label}: is no summary of a run: {first_problem(error)}") from error
     took = {(time.id, time.trial): time.ms for time in file.times.trials}
     return Side(label, tuple(_from_row(row, took, file) for row in file.cases))
 

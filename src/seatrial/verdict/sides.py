@@ -90,6 +90,8 @@ class Side:
     label: str
     """What a reader knows it by: build, folder or file."""
     cases: tuple[SideCase, ...]
+    problems: tuple[str, ...] = ()
+    """Where what was read is not as it was written."""
 
 
 def side_of_run(

@@ -1,0 +1,229 @@
+"""Whether a run folder holds what its run wrote: everything that can be told from the folder alone.
+
+`run.json` notes the digest of `cases.jsonl` and of the last line of `trials.jsonl`; each line holds the digest of the
+line before; each record names its run, its case's digest and the place of its trace, and its status follows from its
+grades. Retries (attempts of one trial) and runs that were gone on with (the chain goes on) are as they should be. Who
+can rewrite the whole folder can still make one that is consistent: against that helps a digest kept elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from seatrial.core.case import Case
+from seatrial.core.grade import Verdict
+from seatrial.core.grading import listed
+from seatrial.core.run import RunInfo, RunStatus
+from seatrial.core.trace import StopReason
+from seatrial.core.trial import InvalidReason, TrialRecord, TrialStatus, status_of
+from seatrial.core.wording import first_problem
+from seatrial.store.rundir import FIRST_LINK, RunFolder, bytes_digest, line_digest
+
+__all__ = ["Verified", "verify"]
+
+_Model = TypeVar("_Model", bound=BaseModel)
+CASES, TRIALS, TRACES = "cases.jsonl", "trials.jsonl", "traces.jsonl"
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What a run folder holds, as far as it can be read, and what is wrong with it."""
+
+    info: RunInfo
+    cases: tuple[Case, ...]
+    """Each case once, in order."""
+    records: tuple[TrialRecord, ...]
+    """Of this run and its cases, each attempt once, in the order in which they finished."""
+    problems: tuple[str, ...]
+    """Each as `FILE:LINE: what`, or `FILE: what`; empty: the folder is as the run wrote it."""
+
+
+def verify(run: RunFolder) -> Verified:
+    """Read a run folder and check it. Raises StorageError when `run.json` cannot be read, never for what else it holds.
+
+    Trials that were planned and have no record are no problem of the folder: a run may end before its time.
+    """
+    check = _Check(run.folder, run.info)
+    check.read_cases()
+    check.read_trials()
+    records = tuple(record for record in check.records.values() if record.case_id in check.cases)
+    return Verified(check.info, tuple(check.cases.values()), records, tuple(check.problems))
+
+
+@dataclass
+class _Check:
+    """One folder being read."""
+
+    folder: Path
+    info: RunInfo
+    cases: dict[str, Case] = field(default_factory=dict)
+    records: dict[tuple[str, int, int], TrialRecord] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    def _say(self, place: str, what: str) -> None:
+        self.problems.append(f"{place}: {what}")
+
+    # --- cases -------------------------------------------------------------------------------------------------------
+
+    def read_cases(self) -> None:
+        data = self._content(CASES)
+        if data is None:
+            return
+        if self.info.cases_file and bytes_digest(data) != self.info.cases_file:
+            self._say(CASES, "is not as the run wrote it (run.json has another digest)")
+        for number, line in enumerate(data.removesuffix(b"\n").split(b"\n"), start=1):
+            self._read_case(f"{CASES}:{number}", line)
+        missing = [case_id for case_id in self.info.cases if case_id not in self.cases]
+        if missing:
+            self._say(CASES, f"lacks cases of run.json: {listed(missing)}")
+
+    def _read_case(self, place: str, line: bytes) -> None:
+        if not line:
+            return
+        case = self._model(Case, place, line)
+        if case is None:
+            return
+        if case.id in self.cases:
+            self._say(place, f"the case {case.id!r} stands there twice")
+        elif self.info.cases and case.id not in self.info.cases:
+            self._say(place, f"{case.id!r} is no case of run.json")
+        self.cases.setdefault(case.id, case)
+
+    # --- trials ------------------------------------------------------------------------------------------------------
+
+    def read_trials(self) -> None:
+        data = self._content(TRIALS)
+        if data is None:
+            return
+        ended = self.info.status is not RunStatus.RUNNING
+        lines = data.split(b"\n")
+        torn = lines.pop()
+        if torn and ended:
+            self._say(f"{TRIALS}:{len(lines) + 1}", "the line is torn")
+        link = self._read_lines(lines)
+        if ended and self.info.chain_end is not None and link != self.info.chain_end:
+            self._say(TRIALS, "does not end as the run wrote it: its last lines were changed or taken out")
+
+    def _read_lines(self, lines: list[bytes]) -> str:
+        """The digest of the last line."""
+        link = FIRST_LINK
+        with _Traces(self.folder / TRACES) as traces:
+            for number, line in enumerate(lines, start=1):
+                place = f"{TRIALS}:{number}"
+                record = self._model(TrialRecord, place, line)
+                if record is not None:
+                    self._read_record(place, record, link, traces)
+                link = line_digest(line)
+        return link
+
+    def _read_record(self, place: str, record: TrialRecord, link: str, traces: _Traces) -> None:
+        if record.previous != link:
+            self._say(place, "does not follow the line before: that one was changed, or lines were taken out or moved")
+        foreign = self._foreign(record)
+        if foreign:
+            self._say(place, foreign)
+            return
+        key = (record.case_id, record.trial_index, record.attempt)
+        if key in self.records:
+            self._say(place, f"attempt {record.attempt} of {record.key} stands there twice")
+            return
+        self.records[key] = record
+        for what in (*self._inconsistent(record), *traces.problems(record), *self._lost_output(record)):
+            self._say(place, what)
+
+    def _foreign(self, record: TrialRecord) -> str:
+        """Why the record is no evidence on this run's cases; empty when it is."""
+        if record.run_id != self.info.run_id:
+            return f"is of run {record.run_id!r}, not of {self.info.run_id!r}"
+        if record.case_id not in self.cases and record.case_id not in self.info.cases:
+            return f"{record.case_id!r} is none of the run's cases"
+        expected = self.info.cases.get(record.case_id, record.case_digest)
+        if record.case_digest != expected:
+            return f"{record.key} is of another version of its case (the digests differ)"
+        return ""
+
+    def _inconsistent(self, record: TrialRecord) -> Iterator[str]:
+        if record.build_id not in ("", self.info.build_id):
+            yield f"{record.key} is of build {record.build_id!r}, not of {self.info.build_id!r}"
+        planned = self.info.trials.get(record.case_id)
+        if record.trial_index < 1 or (planned is not None and record.trial_index > planned):
+            yield f"{record.key} was not planned"
+        if (record.status, record.invalid_reason) not in _possible(record, self.info):
+            yield f"{record.key} is {record.status}, which does not follow from its grades and how it ended"
+
+    def _lost_output(self, record: TrialRecord) -> Iterator[str]:
+        if record.output_file is not None and not (self.folder / record.output_file).is_file():
+            yield f"the output of {record.key} is missing: {record.output_file}"
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def _content(self, name: str) -> bytes | None:
+        try:
+            return (self.folder / name).read_bytes()
+        except FileNotFoundError:
+            self._say(name, "is missing")
+        except OSError as error:
+            self._say(name, f"cannot be read ({error.strerror or error})")
+        return None
+
+    def _model(self, model: type[_Model], place: str, line: bytes) -> _Model | None:
+        try:
+            return model.model_validate(json.loads(line))
+        except ValidationError as error:
+            self._say(place, f"cannot be read: {first_problem(error)}")
+        except (ValueError, RecursionError):
+            self._say(place, "is not JSON")
+        return None
+
+
+def _possible(record: TrialRecord, info: RunInfo) -> set[tuple[TrialStatus, InvalidReason | None]]:
+    """What the status may be. Whether an approval was meant to stay unanswered is on no record."""
+    foreseen = (False, True) if record.stop_reason is StopReason.WAITING_APPROVAL else (False,)
+    said = (record.grades, record.grader_failures, record.stop_reason, record.broken)
+    found = {status_of(*said, foreseen=each) for each in foreseen}
+    if info.regraded_from and all(grade.verdict is Verdict.ABSTAIN for grade in record.grades):
+        found.add((TrialStatus.INVALID, InvalidReason.UNOBSERVED))  # its trace is of another input
+    return found
+
+
+class _Traces:
+    """`traces.jsonl`, open for looking up."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: IO[bytes] | None = None
+
+    def __enter__(self) -> _Traces:
+        if self._path.is_file():
+            self._file = self._path.open("rb")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def problems(self, record: TrialRecord) -> Iterator[str]:
+        """Why the trace of a record is not where the record says."""
+        found = self._line(record)
+        key = {"case_id": record.case_id, "trial_index": record.trial_index, "attempt": record.attempt}
+        if found is None:
+            yield f"the trace of {record.key} is missing"
+        elif {name: found.get(name) for name in key} != key:
+            yield f"the trace of {record.key} is not where the record says"
+
+    def _line(self, record: TrialRecord) -> Mapping[str, Any] | None:
+        if self._file is None or record.trace_at is None or record.trace_at < 0:
+            return None
+        self._file.seek(record.trace_at)
+        line = self._file.readline()
+        try:
+            data = json.loads(line) if line.endswith(b"\n") else None
+        except (ValueError, RecursionError):
+            return {}
+        return data if isinstance(data, dict) else None
