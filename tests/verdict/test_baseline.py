@@ -103,7 +103,7 @@ def baseline_cases(draw, case_id=names) -> BaselineCase:
     return BaselineCase(
         id=draw(case_id),
         suite=draw(names),
-        digest=draw(names),
+        digest=draw(names.filter(str.strip)),
         passes=passes,
         valid=valid,
         trials=trials,
