@@ -231,6 +231,10 @@ def test_a_gate_that_fails_leaves_no_older_decision_as_if_it_were_current(projec
     assert _exit_code(["gate", "--candidate", str(folder), "-q"]) == 2
     assert not (folder / "release-decision.json").exists()
     assert json.loads((folder / "release-decision.json.old").read_text())["verdict"] == "pass"
+    policy.write_text(POLICY)
+    assert _exit_code(["gate", "--candidate", str(folder), "-q"]) == 0
+    assert _exit_code(["gate", "--candidate", str(folder), "--candidate", "nowhere"]) == 2
+    assert not (folder / "release-decision.json").exists()
 
 
 def test_an_approval_is_no_release_decision(project: Path) -> None:

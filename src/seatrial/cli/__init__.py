@@ -6,10 +6,11 @@ nothing but click.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -81,9 +82,7 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; always leaves with the documented exit code."""
-    from seatrial.cli.output import outlive_readers
-
-    outlive_readers()
+    _outlive_readers()
     _leave(_exit_code(list(sys.argv[1:] if arguments is None else arguments)))
 
 
@@ -153,3 +152,25 @@ def _internal_error() -> None:
 
     click.echo(traceback.format_exc(), err=True)
     click.echo(f"seatrial {__version__}: internal error; {REPORT_TO}", err=True)
+
+
+class _Unread(io.FileIO):
+    """A pipe on which writing goes on although nobody reads any more."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            return memoryview(data).nbytes
+
+
+def _outlive_readers() -> None:
+    """From now on a reader that goes away (`| head`) ends nothing: a command does what it does, and its exit code
+    says what it always says."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if isinstance(stream, io.TextIOWrapper) and not stream.isatty():
+            stream.flush()
+            raw = _Unread(stream.fileno(), "w", closefd=False)
+            kept = {key: getattr(stream, key) for key in ("encoding", "errors", "line_buffering", "write_through")}
+            setattr(sys, name, io.TextIOWrapper(io.BufferedWriter(raw), **kept))

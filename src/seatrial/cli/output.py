@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "json_option",
-    "outlive_readers",
     "print_error",
     "print_json",
     "project_option",
@@ -58,28 +56,6 @@ def stderr() -> Console:
     from seatrial.report.terminal import console
 
     return console(sys.stderr)
-
-
-class _Unread(io.FileIO):
-    """A pipe on which writing goes on although nobody reads any more."""
-
-    def write(self, data: Any) -> int:
-        try:
-            return super().write(data)
-        except BrokenPipeError:
-            return memoryview(data).nbytes
-
-
-def outlive_readers() -> None:
-    """From now on a reader that goes away (`| head`) ends nothing: a command does what it does, and its exit code
-    says what it always says."""
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if isinstance(stream, io.TextIOWrapper) and not stream.isatty():
-            stream.flush()
-            raw = _Unread(stream.fileno(), "w", closefd=False)
-            kept = {key: getattr(stream, key) for key in ("encoding", "errors", "line_buffering", "write_through")}
-            setattr(sys, name, io.TextIOWrapper(io.BufferedWriter(raw), **kept))
 
 
 @contextmanager

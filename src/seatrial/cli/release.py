@@ -55,8 +55,10 @@ def gate_runs(
     """
     if output is not None:
         check_writable(output)
-    folders = [find_run(name, project) for name in candidates]
+    first, *others = candidates
+    folders = [find_run(first, project)]
     set_aside(folders, output)
+    folders += [find_run(name, project) for name in others]
     gated = judge(folders, rulebook(project_or_none(project), policy, baseline_file), output=output)
     show_decision(gated, as_json=as_json, verbosity=-1 if quiet else verbose)
     sys.exit(gated.decision.exit_code)
