@@ -20,7 +20,16 @@ from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trace import Message, Trace
 from seatrial.core.trial import TrialRecord
 from seatrial.errors import StorageError, UsageError
-from seatrial.store.journal import FIRST_LINK, TRACES, TRIALS, Journal, finished_lines, line_digest, whole_size
+from seatrial.store.journal import (
+    FIRST_LINK,
+    TRACES,
+    TRIALS,
+    Journal,
+    _Group,
+    finished_lines,
+    line_digest,
+    whole_size,
+)
 from seatrial.store.rundir import RunFolder, RunWriter
 
 CASES = [Case(id=f"c{n}", input="x") for n in range(6)]
@@ -253,3 +262,19 @@ def test_a_run_that_was_ended_before_its_cases_stood_gets_them_when_resumed(tmp_
         RunFolder(folder).cases()
     run = finish(RunWriter.resume(folder, INFO, CASES))
     assert [case.id for case in run.cases()] == [case.id for case in CASES]
+
+
+def test_the_thread_that_commits_ends_though_the_end_comes_just_before_it_clears_its_mark() -> None:
+    group = _Group(lambda: None)
+
+    class EndsWhileItIsCleared(threading.Event):
+        def clear(self) -> None:
+            group._ended.set()
+            self.set()
+            super().clear()
+
+    group._dirty = EndsWhileItIsCleared()
+    group.touch()
+    assert group._thread is not None
+    group._thread.join(timeout=30)
+    assert not group._thread.is_alive()

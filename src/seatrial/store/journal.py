@@ -250,7 +250,10 @@ class _Group:
             self._thread.join()
 
     def _run(self) -> None:
-        while self._dirty.wait() and not self._ended.wait(COMMIT_EVERY_S):
+        while not self._ended.is_set():  # looked at again after each group: its end may come just before the clearing
+            self._dirty.wait()
+            if self._ended.wait(COMMIT_EVERY_S):
+                return
             self._dirty.clear()
             try:
                 self._commit()
