@@ -11,7 +11,6 @@ import asyncio
 import copy
 import inspect
 import re
-import traceback
 from collections.abc import Awaitable, Mapping
 from typing import Any
 
@@ -49,10 +48,6 @@ def _imported(target: str) -> Any:
         return load_object(target)
     except UsageError as error:
         raise UsageError(f"agent {error}") from error
-    except (Exception, SystemExit) as error:  # the agent's own module may raise anything while it is read
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{frame.filename}:{frame.lineno}"
-        raise UsageError(f"agent {target!r}: importing it raised {type(error).__name__}: {error} ({where})") from error
 
 
 def agent_for(target: object, spec: AgentSpec | None = None) -> Agent[TrialEnvironment]:

@@ -10,7 +10,7 @@ The runner knows these and nothing of files, policies or reports. A double of an
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from seatrial.core.case import Case, Expected
 from seatrial.core.grade import Grade
 from seatrial.core.trace import Observable, StopReason, Trace
-from seatrial.core.trial import TrialKey, TrialRecord
+from seatrial.core.trial import TrialRecord
 
 __all__ = [
     "NOTHING_BEFORE",
@@ -259,8 +259,3 @@ class Executor(Protocol):
 
     def start(self, source: TrialSource, sink: Sink, before: Earlier = NOTHING_BEFORE) -> Execution:
         """Begin to, without waiting. `before`: what trials of the source have on record."""
-
-
-def keys(records: Iterable[TrialRecord]) -> set[TrialKey]:
-    """Which trials these are."""
-    return {record.key for record in records}
