@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.agents.langchain.joining import _finder, _follow
+from seatrial.agents.on_load import _finder, _follow
 
 AGENT = """
 import asyncio

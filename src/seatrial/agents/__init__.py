@@ -11,5 +11,11 @@ AGENTS = Registry(
     {
         "function": "seatrial.agents.function:FunctionAgent",
         "langgraph": "seatrial.agents.langgraph:LangGraphAgent",
+        "llamaindex": "seatrial.agents.llamaindex:LlamaIndexAgent",
+        "openai_agents": "seatrial.agents.openai_agents:OpenAIAgentsAgent",
+        "pydantic_ai": "seatrial.agents.pydantic_ai:PydanticAIAgent",
+        "google_adk": "seatrial.agents.google_adk:GoogleADKAgent",
+        "http": "seatrial.agents.http:HTTPAgent",
+        "command": "seatrial.agents.command:CommandAgent",
     },
 )

@@ -29,15 +29,25 @@ _ACCEPTED = (
     "a class or object with invoke(case), or a compiled LangGraph graph"
 )
 _GIVEN = ("environment", "config")
+_FRAMEWORKS = (
+    ("langgraph", "langgraph"),
+    ("langchain_core", "langchain"),
+    ("llama_index", "llamaindex"),
+    ("workflows", "llamaindex"),
+    ("agents.agent", "openai_agents"),
+    ("pydantic_ai", "pydantic_ai"),
+    ("google.adk", "google_adk"),
+)
+"""Modules of frameworks, and the kind of adapter for objects whose classes come from them."""
 
 
 def load_agent(spec: AgentSpec) -> Agent[TrialEnvironment]:
     """The agent that a spec names. UsageError when there is none, or it cannot be imported."""
-    if spec.command is not None or spec.kind == "command":
-        raise UsageError("agents behind a command are not available in this version; wrap it in a Python function")
     target = spec.target or ""
-    if spec.kind == "http" or re.match(r"https?://", target):
-        raise UsageError(f"{target}: agents behind a URL are not available in this version; call it in a function")
+    if spec.command is not None:
+        return _adapter_of("command", None, spec)
+    if re.match(r"https?://", target):
+        return _adapter_of(spec.kind or "http", target, spec)
     if not target:
         raise UsageError("no agent: name one in seatrial.yaml (agent: module:object) or with --agent")
     return agent_for(_imported(target), spec)
@@ -59,24 +69,29 @@ def agent_for(target: object, spec: AgentSpec | None = None) -> Agent[TrialEnvir
 
 
 def _adapter(target: object, spec: AgentSpec) -> Agent[TrialEnvironment]:
-    adapter: Agent[TrialEnvironment] = AGENTS.load(spec.kind or _kind_of(target))(target, spec)
+    return _adapter_of(spec.kind or _kind_of(target), target, spec)
+
+
+def _adapter_of(kind: str, target: object, spec: AgentSpec) -> Agent[TrialEnvironment]:
+    adapter: Agent[TrialEnvironment] = AGENTS.load(kind)(target, spec)
     return adapter
 
 
-def _frameworks(target: object) -> set[str]:
-    """Top-level packages of the target's classes."""
-    return {cls.__module__.partition(".")[0] for cls in type(target).__mro__}
+def _framework_of(target: object) -> str | None:
+    """The kind of adapter for objects of the framework that the target's classes come from; None for plain Python."""
+    modules = [cls.__module__ + "." for cls in type(target).__mro__]
+    return next((kind for prefix, kind in _FRAMEWORKS if any(name.startswith(prefix + ".") for name in modules)), None)
 
 
 def _kind_of(target: object) -> str:
-    name, frameworks = type(target).__qualname__, _frameworks(target)
+    name, framework = type(target).__qualname__, _framework_of(target)
     invokes = callable(getattr(target, "invoke", None))
-    if "langgraph" in frameworks:
-        if not invokes and hasattr(target, "compile"):
-            raise UsageError(f"this {name} is not compiled; give the result of its .compile()")
-        return "langgraph"
-    if "langchain_core" in frameworks:
+    if framework == "langgraph" and not invokes and hasattr(target, "compile"):
+        raise UsageError(f"this {name} is not compiled; give the result of its .compile()")
+    if framework == "langchain":
         raise UsageError(f"a LangChain {name} is no agent by itself; wrap it in a function of the input")
+    if framework is not None:
+        return framework
     if invokes or callable(target):
         return "function"
     raise UsageError(f"a {name} is no agent that this version knows; {_ACCEPTED}")
@@ -85,7 +100,7 @@ def _kind_of(target: object) -> str:
 def _is_factory(target: object) -> bool:
     if inspect.isclass(target):
         return True
-    if not callable(target) or hasattr(target, "invoke") or _frameworks(target) & {"langgraph", "langchain_core"}:
+    if not callable(target) or hasattr(target, "invoke") or _framework_of(target) is not None:
         return False
     try:
         parameters = inspect.signature(target).parameters

@@ -5,7 +5,7 @@ str, a mapping as a dict of its own. What it returns is the final output: anythi
 whole turn. An object with `invoke` is called as `invoke(case)`, where `case` is `{id, input, turn, fixture}`; its
 `reset(fixture)`, if it has one, is called once before the first turn, and what that raises makes the trial invalid.
 
-All turns of a trial call the same object. What LangChain runs inside is in the trace (`langchain.capture`).
+All turns of a trial call the same object. What a known framework runs inside is in the trace (`hidden`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from seatrial.agents.langchain.capture import captured
+from seatrial.agents.hidden import captured
 from seatrial.agents.reported import answer_of
 from seatrial.core.agent_run import AgentRun
 from seatrial.core.ports import Answer, TurnInput

@@ -1,24 +1,21 @@
 """Joining LangChain without loading it: told when it is loaded, asked when it runs something.
 
-An agent may import LangChain only inside its first call. So a finder on `sys.meta_path` waits for the one module where
-LangChain keeps its hooks, which it loads before anything runs, and for LangSmith's settings. It looks at names, leaves
-finding and loading to the others, and is not there at all where neither is installed.
+An agent may import LangChain only inside its first call. So this waits (`on_load`) for the one module where LangChain
+keeps its hooks, which it loads before anything runs, and for LangSmith's settings.
 """
 
 from __future__ import annotations
 
-import importlib
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache
-from importlib.machinery import ModuleSpec
-from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
+
+from seatrial.agents.on_load import when_loaded
 
 __all__ = ["listen", "recording", "untraced"]
 
@@ -57,18 +54,9 @@ recording = _Recording()
 
 def listen() -> None:
     """LangChain asks `recording` from now on, or from when it is loaded."""
-    if _HOOKS in sys.modules:
-        _join(importlib.import_module(_HOOKS))  # which waits when another thread is still loading it
-    elif _finder not in sys.meta_path and _is_installed():
-        sys.meta_path.insert(0, _finder)  # a list that other threads may be reading: nothing is ever removed
-
-
-@cache
-def _is_installed() -> bool:
-    try:
-        return any(find_spec(name.partition(".")[0]) is not None for name in (_HOOKS, _TRACING))
-    except (ImportError, ValueError):  # a module put there by hand, without a spec
-        return True
+    when_loaded(_HOOKS, _join)
+    if _TRACING not in sys.modules:
+        when_loaded(_TRACING, _silence)
 
 
 @dataclass
@@ -123,39 +111,3 @@ def _silence(module: ModuleType) -> None:
         if _state.early:
             module.configure(enabled=False)
             _state.silenced = module
-
-
-# --- the finder ---------------------------------------------------------------------------------------------------
-
-_ON_LOAD = {_HOOKS: _join, _TRACING: _silence}
-
-
-class _Finder:
-    """Finds nothing itself: it sees to it that what is found is followed by the function in `_ON_LOAD`."""
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if name not in _ON_LOAD:
-            return None
-        others = [finder for finder in list(sys.meta_path) if finder is not self and hasattr(finder, "find_spec")]
-        found = (finder.find_spec(name, path, target) for finder in others)
-        spec = next((spec for spec in found if spec is not None), None)
-        if spec is not None:
-            _follow(spec.loader, _ON_LOAD[name])
-        return spec
-
-
-def _follow(loader: Any, then: Callable[[ModuleType], None]) -> None:
-    load = getattr(loader, "exec_module", None)
-    if load is None:
-        return
-
-    def exec_module(module: ModuleType) -> None:
-        load(module)
-        with suppress(Exception):  # an import never fails for being watched; `listen` tries again
-            then(module)
-
-    with suppress(AttributeError, TypeError):  # a loader that takes no attributes: likewise
-        loader.exec_module = exec_module
-
-
-_finder: Any = _Finder()
