@@ -114,6 +114,12 @@ def test_a_name_is_never_a_path(folder, name: str) -> None:
     assert problem.message.isprintable()
 
 
+def test_a_fixture_written_beside_its_folder_is_told_where_it_belongs(folder) -> None:
+    folder.write({"fixtures/web.yaml": "state: {}\n", "fixtures/webs/fixture.yaml": "state: {}\n"})
+    (problem,) = problems(folder, "web")
+    assert problem.hint == "a fixture is a folder: fixtures/web.yaml belongs into fixtures/web/fixture.yaml"
+
+
 def test_an_unknown_fixture_names_the_nearest(folder) -> None:
     folder.write({"fixtures/refund/fixture.yaml": ""})
     (problem,) = problems(folder, "refnud")

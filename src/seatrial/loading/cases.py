@@ -32,7 +32,7 @@ from seatrial.errors import Diagnostic, InputError, did_you_mean
 from seatrial.loading.attachments import attached_paths, attachments_of
 from seatrial.loading.csv_text import read_csv
 from seatrial.loading.files import is_there, read_text, shown_path
-from seatrial.loading.fixtures import FIXTURE_MATCHERS, fixture_names, problem_with_overrides
+from seatrial.loading.fixtures import FIXTURE_MATCHERS, fixture_names, problem_with_overrides, what_was_meant
 from seatrial.loading.folders import files_below
 from seatrial.loading.json_text import read_json, read_json_lines
 from seatrial.loading.located import (
@@ -361,7 +361,7 @@ def _cases_of(entry: _Entry, layers: _Layers, report: _Report) -> list[Case]:
     cases = []
     for suffix, values in expansions(whole, report.errors):
         report.errors.extend(problems_with_case(values))
-        report.errors.extend(_fixture_problems(values, layers.fixtures))
+        report.errors.extend(_fixture_problems(values, layers.fixtures, layers.root))
         case = _case(values, suffix, entry, layers, report.errors)
         if case is not None:
             cases.append(case)
@@ -440,10 +440,10 @@ def _problems_with_messages(case: Map) -> Iterator[Diagnostic]:
             yield text_problem(f"input.messages[{number}]", content, at)
 
 
-def _fixture_problems(values: Map, fixtures: frozenset[str] | None) -> Iterator[Diagnostic]:
+def _fixture_problems(values: Map, fixtures: frozenset[str] | None, root: Path) -> Iterator[Diagnostic]:
     for name, spot in each_at(values, ("environment", "fixture")):
         if isinstance(name, str) and fixtures is not None and name not in fixtures:
-            hint = did_you_mean(name, sorted(fixtures)) or "there is none in fixtures/"
+            hint = what_was_meant(name, sorted(fixtures), root)
             yield problem_at(spot, "unknown-fixture", f"there is no fixture {name!a}", hint)
 
 

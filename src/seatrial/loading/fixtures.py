@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,7 @@ __all__ = [
     "load_fixture",
     "problem_with_overrides",
     "read_fixture",
+    "what_was_meant",
 ]
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
@@ -96,6 +97,14 @@ def fixture_names(project: Project) -> list[str]:
     modules = {name.removesuffix(".py") for name in names if name.endswith(".py") and not name.startswith("_")}
     described = {name for name in names if is_there(folder / name / "fixture.yaml", f"fixtures/{name}")}
     return sorted(described | modules)
+
+
+def what_was_meant(name: str, names: Sequence[str], root: Path) -> str:
+    """A hint for a name that is no fixture of the project at `root`: the nearest one, or where its file belongs."""
+    for file in (f"{name}.yaml", f"{name}.yml"):
+        if _NAME.fullmatch(name) and is_there(root / "fixtures" / file, "fixtures"):
+            return f"a fixture is a folder: fixtures/{file} belongs into fixtures/{name}/fixture.yaml"
+    return did_you_mean(name, names) or ("" if names else "there is none in fixtures/")
 
 
 def load_fixture(project: Project, name: str) -> FixtureSpec:
@@ -154,7 +163,7 @@ def read_fixture(project: Project, name: str) -> FixtureFiles:
     if has_module:
         _check_module(module, name, shown_path(module, root))
         return FixtureFiles(name, Map(), folder, f"../{name}.py:{name}", root)
-    hint = did_you_mean(name, fixture_names(project))
+    hint = what_was_meant(name, fixture_names(project), root)
     raise InputError(Diagnostic("unknown-fixture", f"there is no fixture {name!r}", hint=hint))
 
 
