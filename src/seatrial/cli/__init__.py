@@ -27,6 +27,7 @@ COMMANDS = {
     "check": ("seatrial.cli.project:check", "Check every file of a project and report all errors at once."),
     "compare": ("seatrial.cli.results:compare", "Compare two runs, baselines or harness files case by case."),
     "config": ("seatrial.cli.project:config", "Print every setting with its origin."),
+    "export": ("seatrial.cli.export:export", "Write a stored run in another program's format (OpenTelemetry)."),
     "gate": ("seatrial.cli.release:gate_runs", "Decide a release by the policy: pass, block, review or incomplete."),
     "isolate": ("seatrial.cli.proving:isolate", "Find cases that depend on order or company, and what they share."),
     "list": ("seatrial.cli.results:list_runs", "List the runs of a project, newest first."),

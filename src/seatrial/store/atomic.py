@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from seatrial.errors import StorageError
 
-__all__ = ["write_text"]
+__all__ = ["write_lines", "write_text"]
 
 
 def write_text(path: Path, text: str, *, durable: bool = False) -> None:
@@ -17,11 +18,28 @@ def write_text(path: Path, text: str, *, durable: bool = False) -> None:
 
     `durable`: it is on the disk when this returns, so that the end of the machine leaves the new file too.
     """
+    _replace(path, (text,), durable=durable)
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> int:
+    """Replace the file at `path` by these lines, made while they are written; gives their number. As `write_text`."""
+    counted = [0]
+
+    def ended() -> Iterator[str]:
+        for line in lines:
+            counted[0] += 1
+            yield line + "\n"
+
+    _replace(path, ended())
+    return counted[0]
+
+
+def _replace(path: Path, parts: Iterable[str], *, durable: bool = False) -> None:
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+            file.writelines(parts)
             if durable:
                 file.flush()
                 os.fsync(file.fileno())
@@ -29,9 +47,10 @@ def write_text(path: Path, text: str, *, durable: bool = False) -> None:
         if durable:
             _sync_folder(path.parent)
     except OSError as error:
-        with contextlib.suppress(OSError):  # the first error is the one to tell
-            temporary.unlink()
         raise StorageError(f"{path}: cannot be written ({error.strerror or error})") from error
+    finally:
+        with contextlib.suppress(OSError):  # there is none when all went well; else the first error is the one to tell
+            temporary.unlink()
 
 
 def _sync_folder(folder: Path) -> None:
