@@ -17,5 +17,6 @@ AGENTS = Registry(
         "google_adk": "seatrial.agents.google_adk:GoogleADKAgent",
         "http": "seatrial.agents.http:HTTPAgent",
         "command": "seatrial.agents.command:CommandAgent",
+        "otel": "seatrial.agents.otel:TracedAgent",
     },
 )

@@ -12,7 +12,7 @@ import copy
 import inspect
 import re
 from collections.abc import Awaitable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from seatrial.agents import AGENTS
 from seatrial.core.ports import Agent, Answer, Session, TurnInput
@@ -44,12 +44,23 @@ _FRAMEWORKS = (
 def load_agent(spec: AgentSpec) -> Agent[TrialEnvironment]:
     """The agent that a spec names. UsageError when there is none, or it cannot be imported."""
     target = spec.target or ""
+    if spec.kind == "otel":
+        return _traced(target, spec)
     if spec.command is not None:
         return _adapter_of("command", None, spec)
     if re.match(r"https?://", target):
         return _adapter_of(spec.kind or "http", target, spec)
     if not target:
         raise UsageError("no agent: name one in seatrial.yaml (agent: module:object) or with --agent")
+    return agent_for(_imported(target), spec)
+
+
+def _traced(target: str, spec: AgentSpec) -> Agent[TrialEnvironment]:
+    """An agent whose spans are its trace: spans on file, or its own code, imported once its spans are heard."""
+    otel = AGENTS.load("otel")
+    if not re.fullmatch(r"[\w.]+:[\w.]+", target):
+        return cast("Agent[TrialEnvironment]", otel.recorded(target))
+    otel.prepare()
     return agent_for(_imported(target), spec)
 
 
@@ -63,9 +74,19 @@ def _imported(target: str) -> Any:
 def agent_for(target: object, spec: AgentSpec | None = None) -> Agent[TrialEnvironment]:
     """The adapter for an object. UsageError that says what is accepted when nothing fits."""
     spec = spec or AgentSpec()
+    if spec.kind == "otel":
+        inner = agent_for(target, spec.model_copy(update={"kind": None}))
+        return cast("Agent[TrialEnvironment]", AGENTS.load("otel")(inner))
+    if _is_agent(target):
+        return cast("Agent[TrialEnvironment]", target)
     if _is_factory(target):
         return FactoryAgent(target, spec)
     return _adapter(target, spec)
+
+
+def _is_agent(target: object) -> bool:
+    """Whether it is an agent behind an adapter already."""
+    return not inspect.isclass(target) and all(hasattr(target, name) for name in ("kind", "observes", "open"))
 
 
 def _adapter(target: object, spec: AgentSpec) -> Agent[TrialEnvironment]:

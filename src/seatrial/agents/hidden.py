@@ -22,6 +22,6 @@ _CAPTURES = (langchain.captured,)
 def captured(trial: TrialEnvironment) -> Iterator[None]:
     """Record what any known framework runs in this context."""
     with ExitStack() as stack:
-        for capture in _CAPTURES:
+        for capture in _CAPTURES if trial.capture_hidden else ():
             stack.enter_context(capture(trial))
         yield

@@ -40,11 +40,14 @@ def _grade(
 
 def unobserved(trace: Trace, *needs: Observable) -> Grade | None:
     """An abstention naming each need that this trace could not observe; None when all were."""
-    lacking = [need.value.replace("_", " ") for need in needs if not trace.saw(need)]
-    if not lacking:
+    missing = [need for need in needs if not trace.saw(need)]
+    if not missing:
         return None
+    lacking = [need.value.replace("_", " ") for need in missing]
     verb = "was" if lacking in (["output"], ["outcome"], ["handoff context"], ["usage"]) else "were"
-    return abstained(f"{' and '.join(lacking)} {verb} not observed")
+    reasons = list(dict.fromkeys(trace.unobserved[need] for need in missing if need in trace.unobserved))
+    why = f": {'; '.join(reasons)}" if reasons else ""
+    return abstained(f"{' and '.join(lacking)} {verb} not observed{why}")
 
 
 def count(number: float, noun: str) -> str:

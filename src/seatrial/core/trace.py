@@ -275,6 +275,8 @@ class Trace(Frozen):
     """In the order in which they began."""
     observes: frozenset[Observable] = frozenset()
     """What the adapter could see in this trial."""
+    unobserved: dict[Observable, str] = Field(default_factory=dict)
+    """Why it could not see some of the rest, where it knows."""
     output: Any = None
     """Final output of the last turn as JSON data; None when there is none."""
     outputs: tuple[Any, ...] = ()

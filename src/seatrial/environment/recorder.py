@@ -7,6 +7,7 @@ its end fills it in. `freeze` gives the finished events.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from bisect import bisect_left
@@ -41,7 +42,7 @@ from seatrial.environment.reports import (
     read_arguments,
     usage_of,
 )
-from seatrial.environment.spending import Spending
+from seatrial.environment.spending import CostLimitReached, Spending
 
 __all__ = ["Recorder", "StepLimitReached", "error_text", "is_handoff_tool", "read_arguments"]
 
@@ -80,6 +81,10 @@ class Recorder:
         """False once tool calls and hand-offs were reported without their common order."""
         self.observes: set[Observable] = set()
         """What this trial could see beyond the adapter's own set."""
+        self.unobserved: dict[Observable, str] = {}
+        """Why this trial could not see what it did not."""
+        self.on_freeze: Callable[[], None] | None = None
+        """Called once, before the events are final: for an adapter that learns late what happened."""
         self.on_change: Callable[[dict[str, Any]], None] | None = None
         """Called with every change of the record as it happens, as JSON data that `apply` takes."""
         self.spending = Spending()
@@ -114,8 +119,16 @@ class Recorder:
         """This trial can see these kinds of evidence."""
         new = set(observables) - self.observes
         self.observes.update(new)
+        for observable in new:
+            self.unobserved.pop(observable, None)
         if new:
             self._tell({"observes": sorted(self.observes)})
+
+    def lacks(self, observable: Observable, why: str) -> None:
+        """This trial cannot see this kind of evidence, whatever was thought before."""
+        self.observes.discard(observable)
+        self.unobserved[observable] = why
+        self._tell({"lacks": {observable: why}})
 
     def end(self) -> None:
         """The trial is over: whoever begins a model or tool call from now on gets TrialOver."""
@@ -127,6 +140,7 @@ class Recorder:
         An approval that was denied or stayed unanswered, and of whose action there is no tool call, stopped that call:
         it stands at the end as a refused one.
         """
+        self._learn_late()
         with self._lock:
             gone = sorted(self._withdrawn)
             entries = [(kind, dict(fields)) for kind, fields in self._entries if fields["number"] not in gone]
@@ -158,6 +172,15 @@ class Recorder:
         if self.on_change is not None:
             self.on_change(change)
 
+    def _learn_late(self) -> None:
+        learn, self.on_freeze = self.on_freeze, None
+        if learn is None:
+            return
+        over, self._over = self._over, False
+        with contextlib.suppress(StepLimitReached, CostLimitReached):  # the trial has ended for a reason of its own
+            learn()
+        self._over = over
+
     def apply(self, change: Mapping[str, Any]) -> None:
         """Make a change that a recorder elsewhere told of by `on_change`; in the order in which they were told."""
         with self._lock:
@@ -166,6 +189,9 @@ class Recorder:
                 at = fields["number"] - 1
                 self._entries[at : at + 1] = [(_KINDS[change["kind"]], fields)]
             self.observes.update(Observable(name) for name in change.get("observes", ()))
+            for name, why in change.get("lacks", {}).items():
+                self.observes.discard(Observable(name))
+                self.unobserved[Observable(name)] = why
             self._withdrawn.extend(change.get("withdrawn", ()))
             self.ordered = change.get("ordered", self.ordered)
 

@@ -89,6 +89,8 @@ class TrialEnvironment:
         self.config: Mapping[str, Any] = {} if config is None else config
         """The agent's settings from seatrial.yaml, as its factory gets them."""
         self.recorder = Recorder(step_limit=case.limits.steps)
+        self.capture_hidden = True
+        """Whether frameworks behind a plain function are recorded; False where another adapter sees it all."""
         self.pace = Pace()
         """Holds calls back where the project limits their rate."""
         self.faults: list[Any] = list(spec.faults)

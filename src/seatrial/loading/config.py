@@ -393,6 +393,8 @@ def _agent(value: Any, key: str, at: Spot, problems: list[Diagnostic]) -> Any:
         problems.append(
             problem_at(at, "wrong-value", message, 'write module:object, a URL, or {command: ["...", ...]}')
         )
+    elif spec.get("kind") == "otel":  # a file or folder of spans, too
+        return spec
     elif isinstance(target, str) and (problem := _problem_with_target(target)) is not None:
         problems.append(problem_at(spec.values_at["target"], "wrong-value", f"`{key}`: {problem}"))
     return spec

@@ -443,6 +443,7 @@ def _trace_of(environment: TrialEnvironment, agent: Agent[TrialEnvironment], cou
     return Trace(
         events=events,
         observes=observes,
+        unobserved={what: why for what, why in recorder.unobserved.items() if what not in observes},
         output=course.outputs[-1][0] if course.outputs and course.stop_reason is StopReason.ANSWERED else None,
         outputs=tuple(output for output, _ in course.outputs),
         stop_reason=course.stop_reason,

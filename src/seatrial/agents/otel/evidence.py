@@ -1,0 +1,74 @@
+"""What a set of spans can show, and why not the rest. What is missing is "not observed", never "did not happen"."""
+
+from __future__ import annotations
+
+from seatrial.agents.otel.meaning import Role, asked_by, has_messages, tool_of, usage_of
+from seatrial.agents.otel.span import Span
+from seatrial.agents.otel.tree import SpanTree
+from seatrial.core.trace import Observable
+from seatrial.environment.recorder import Recorder, is_handoff_tool
+
+__all__ = ["evidence_in", "note_evidence"]
+
+_SILENT = "the spans do not hold what the model said (capturing messages is off)"
+
+
+def note_evidence(tree: SpanTree, recorder: Recorder) -> None:
+    """Note in a trial's record what these spans can show, and why not the rest."""
+    for what, why in evidence_in(tree).items():
+        if why is None:
+            recorder.observe(what)
+        else:
+            recorder.lacks(what, why)
+
+
+def evidence_in(tree: SpanTree) -> dict[Observable, str | None]:
+    """Every kind of evidence but the output, with None where these spans show it, else why they do not."""
+    declared = tree.declared
+    if declared is not None:  # a run of Seatrial that was exported
+        words = "the exported run had not observed it"
+        return {what: None if what in declared else words for what in Observable if what is not Observable.OUTPUT}
+    models, calls = tree.of(Role.MODEL), _tool_calls(tree)
+    handed = _handoffs(tree)
+    return {
+        Observable.MODEL_CALLS: None if models else "no span is one of a model call",
+        Observable.USAGE: _usage(models),
+        Observable.MESSAGES: None if _spoken(models) else _SILENT,
+        Observable.TOOL_CALLS: calls,
+        Observable.HANDOFFS: None if handed or (tree.of(Role.AGENT) and calls is None) else "no span names an agent",
+        Observable.HANDOFF_CONTEXT: _context(handed),
+        Observable.RETRIEVAL: None if tree.of(Role.RETRIEVAL) else "no span is one of a retrieval",
+        Observable.APPROVALS: "spans do not show approvals",
+    }
+
+
+def _spoken(models: list[Span]) -> bool:
+    return bool(models) and all(has_messages(span) for span in models)
+
+
+def _usage(models: list[Span]) -> str | None:
+    if not models:
+        return "no span is one of a model call"
+    silent = sum(usage_of(span) is None for span in models)
+    return f"{silent} of {len(models)} spans of model calls say nothing of tokens" if silent else None
+
+
+def _tool_calls(tree: SpanTree) -> str | None:
+    """Without a span of a tool there were no calls only where the models' words are known, and asked for none."""
+    models = tree.of(Role.MODEL)
+    if tree.of(Role.TOOL) or (_spoken(models) and not any(asked_by(span) for span in models)):
+        return None
+    if _spoken(models):
+        return "a model asked for tools, and no span is one of a tool"
+    return "no span is one of a tool, and " + (_SILENT if models else "none is one of a model call")
+
+
+def _handoffs(tree: SpanTree) -> list[Span]:
+    return [*tree.of(Role.HANDOFF), *(span for span in tree.of(Role.TOOL) if is_handoff_tool(tool_of(span).name))]
+
+
+def _context(handed: list[Span]) -> str | None:
+    bare = [span for span in handed if not tool_of(span).arguments]
+    if not handed:
+        return "there is no span of a hand-off"
+    return "spans of hand-offs have no arguments" if len(bare) == len(handed) else None
