@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from seatrial.testing.conformance.names import SITUATIONS
 from seatrial.testing.conformance.script import (
     AgentScript,
     Ask,
@@ -11,7 +12,22 @@ from seatrial.testing.conformance.script import (
     Script,
     ScriptOver,
     Tool,
+    Ways,
     player_of,
+    ways_of,
 )
 
-__all__ = ["AgentScript", "Ask", "Framework", "Line", "Player", "Script", "ScriptOver", "Tool", "player_of"]
+__all__ = [
+    "SITUATIONS",
+    "AgentScript",
+    "Ask",
+    "Framework",
+    "Line",
+    "Player",
+    "Script",
+    "ScriptOver",
+    "Tool",
+    "Ways",
+    "player_of",
+    "ways_of",
+]
