@@ -171,7 +171,7 @@ class Ways:
     refused_handoff: Then = "told"
     """After a hand-off to an agent that does not exist."""
     unanswered: Literal["waits", "told"] = "waits"
-    """When nobody answers a request for approval: the turn ends as waiting_approval, or the agent's own code is told."""
+    """When nobody answers a request for approval: the turn ends as waiting_approval, or the agent itself is told."""
     handoff_carries: frozenset[str] = frozenset({"reason", "context"})
     """Which of reason and context a hand-off of this framework can carry."""
     nested_argument: str = "request"
