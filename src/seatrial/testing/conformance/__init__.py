@@ -1,8 +1,19 @@
-"""The kit that proves an adapter: scripted situations, driven through it, and a trace that must say what happened."""
+"""The kit that proves an adapter: scripted situations, driven through it, and a trace that must say what happened.
+
+    from seatrial.testing import conformance
+
+    @pytest.mark.parametrize("situation", conformance.SITUATIONS)
+    def test_the_adapter_says_what_happened(situation):
+        conformance.prove(MyFramework(), situation)
+
+`check(framework)` gives a Report of all situations. A `Framework` builds its agents from a `Script`; see `script`.
+"""
 
 from __future__ import annotations
 
 from seatrial.testing.conformance.names import SITUATIONS
+from seatrial.testing.conformance.proving import check, name_of, prove
+from seatrial.testing.conformance.report import Outcome, Problem, Report, Result
 from seatrial.testing.conformance.script import (
     AgentScript,
     Ask,
@@ -23,11 +34,18 @@ __all__ = [
     "Ask",
     "Framework",
     "Line",
+    "Outcome",
     "Player",
+    "Problem",
+    "Report",
+    "Result",
     "Script",
     "ScriptOver",
     "Tool",
     "Ways",
+    "check",
+    "name_of",
     "player_of",
+    "prove",
     "ways_of",
 ]

@@ -166,8 +166,8 @@ class Ways:
     """After a call of a tool that does not exist."""
     invalid_arguments: Then = "told"
     """After a call whose arguments do not fit the tool."""
-    malformed_arguments: Then = "told"
-    """After a call whose arguments are no JSON object."""
+    malformed_arguments: Literal["told", "ends", "answers"] = "told"
+    """After a call whose arguments are no JSON object; answers: the reply that asks for it is taken as the answer."""
     refused_handoff: Then = "told"
     """After a hand-off to an agent that does not exist."""
     unanswered: Literal["waits", "told"] = "waits"
@@ -178,6 +178,12 @@ class Ways:
     """Name of the argument by which an agent that is called as a tool gets its task."""
     says_step: bool = True
     """Whether a call in the trace names the model call that asked for it; False where the adapter cannot know."""
+    says_told: bool = True
+    """Whether the trace has what the model was told of a call that went wrong; False where the adapter cannot know."""
+    says_asked: bool = True
+    """Whether a call with edited arguments says what was asked for too; False where only the approval does."""
+    handoff_returns: bool = False
+    """Whether the agent that handed over is asked again once the other one has answered."""
     usage_kinds: frozenset[str] = frozenset({"input", "output", "cached", "cache_write", "reasoning"})
     """Kinds of tokens that the framework carries from the provider; others must stand in the trace as unknown."""
 
@@ -204,7 +210,7 @@ class Framework(Protocol):
     observes: frozenset[Observable] = frozenset()
     """What its trials may observe beyond the adapter's own `observes`, where what is built decides."""
     adapter: Any = None
-    """The adapter's class, where it is not registered under `kind`."""
+    """The adapter's class, where it is not registered under `kind`; `build` then gives what it takes, no factory."""
 
     def build(self, script: Script) -> Any:
         """What a user would name as `agent:`: the framework's agent, or a factory of it; a URL, a mapping or an
