@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Annotated, Any
@@ -198,12 +199,15 @@ class Supervisor:
         first, *others = script.agents
         script = without_words(script)
         helpers = [one for one in others if one.name in first.handoffs] or [AgentScript("clerk", ())]
-        return create_supervisor(
-            [built_in(replace(script, agents=(*script.agents, one)), one) for one in helpers],
-            model=played(script, first),
-            supervisor_name=first.name,
-            tools=functions(script, first, built_in) or None,
-        ).compile()
+        with warnings.catch_warnings():  # it uses what LangGraph has deprecated
+            warnings.simplefilter("ignore")
+            office = create_supervisor(
+                [built_in(replace(script, agents=(*script.agents, one)), one) for one in helpers],
+                model=played(script, first),
+                supervisor_name=first.name,
+                tools=functions(script, first, built_in) or None,
+            )
+        return office.compile()
 
 
 FRAMEWORKS = (CreateAgent(), OwnGraph(), Swarm(), Supervisor())

@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from seatrial.testing.conformance.names import SITUATIONS
-from seatrial.testing.conformance.proving import check, name_of, prove
+from seatrial.testing.conformance.proving import check, check_situation, declared_by, name_of, prove
 from seatrial.testing.conformance.report import Outcome, Problem, Report, Result
 from seatrial.testing.conformance.script import (
     AgentScript,
@@ -44,6 +44,8 @@ __all__ = [
     "Tool",
     "Ways",
     "check",
+    "check_situation",
+    "declared_by",
     "name_of",
     "player_of",
     "prove",

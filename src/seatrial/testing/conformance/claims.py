@@ -12,11 +12,12 @@ from seatrial.core.trace import Approval, Handoff, Message, ModelCallEvent, Obse
 from seatrial.testing.conformance.expected import Expected, Facts
 from seatrial.testing.conformance.findings import Findings
 from seatrial.testing.conformance.report import Words
+from seatrial.testing.conformance.script import Ways
 
 __all__ = ["check_claims", "shown_by"]
 
 
-def shown_by(expected: Expected) -> frozenset[Observable]:
+def shown_by(expected: Expected, ways: Ways) -> frozenset[Observable]:
     """Which kinds of evidence a situation gives rise to."""
     there = {
         Observable.OUTPUT: expected.outputs,
@@ -25,7 +26,8 @@ def shown_by(expected: Expected) -> frozenset[Observable]:
         Observable.USAGE: [call for call in expected.model_calls if call.usage is not None],
         Observable.TOOL_CALLS: expected.tool_calls,
         Observable.HANDOFFS: expected.handoffs,
-        Observable.HANDOFF_CONTEXT: [handoff for handoff in expected.handoffs if handoff.context],
+        Observable.HANDOFF_CONTEXT: "context" in ways.handoff_carries
+        and [one for one in expected.handoffs if one.context],
         Observable.APPROVALS: expected.approvals,
     }
     return frozenset(observable for observable, items in there.items() if items)
@@ -34,7 +36,7 @@ def shown_by(expected: Expected) -> frozenset[Observable]:
 def check_claims(findings: Findings, expected: Expected, trace: Trace, facts: Facts) -> None:
     """The trace claims what it must and nothing else, and holds nothing that is not declared."""
     claimed = trace.observes
-    must = facts.always | (shown_by(expected) & facts.declared)
+    must = facts.always | (shown_by(expected, facts.ways) & facts.declared)
     _each(findings, must - claimed, "declared, so claimed by the trace", "not claimed")
     _each(findings, claimed - facts.declared, "not declared, so not claimed by the trace", "claimed")
     for observable, seen in delivered(trace).items():

@@ -16,7 +16,7 @@ from seatrial.testing.conformance.report import Outcome, Problem, Report, Result
 from seatrial.testing.conformance.script import Framework, ways_of
 from seatrial.testing.conformance.situations import plans
 
-__all__ = ["check", "check_situation", "name_of", "prove"]
+__all__ = ["check", "check_situation", "declared_by", "name_of", "prove"]
 
 
 def check(framework: Framework) -> Report:
@@ -53,6 +53,11 @@ def check_situation(framework: Framework, situation: str) -> Result:
     return _result(situation, plan, facts, run_plan(framework, plan))
 
 
+def declared_by(framework: Framework) -> frozenset[Observable]:
+    """What its trials may observe: what the adapter declares, and what the framework adds."""
+    return _facts(framework).declared
+
+
 def _facts(framework: Framework) -> Facts:
     always = frozenset(Observable(name) for name in adapter_of(framework).observes)
     more = frozenset(getattr(framework, "observes", ()))
@@ -60,13 +65,11 @@ def _facts(framework: Framework) -> Facts:
 
 
 def _result(situation: str, plan: Plan, facts: Facts, trials: list[Finished]) -> Result:
-    problems = _problems(situation, plan, facts, trials)
-    shown = shown_by(plan.expected(1)) | plan.about
-    unobserved = frozenset(shown - facts.declared)
-    if problems:
-        return Result(situation, Outcome.FAILED, tuple(problems), unobserved=unobserved)
+    problems = tuple(_problems(situation, plan, facts, trials))
+    shown = shown_by(plan.expected(1), facts.ways)
+    seen, unseen = shown & facts.declared, frozenset((shown | plan.about) - facts.declared)
     outcome = Outcome.PASSED if facts.observes(*plan.about) else Outcome.NOT_OBSERVED
-    return Result(situation, outcome, unobserved=unobserved)
+    return Result(situation, Outcome.FAILED if problems else outcome, problems, observed=seen, unobserved=unseen)
 
 
 def _problems(situation: str, plan: Plan, facts: Facts, trials: list[Finished]) -> list[Problem]:

@@ -59,6 +59,8 @@ class Result:
     problems: tuple[Problem, ...] = ()
     reason: str = ""
     """Why it is absent."""
+    observed: frozenset[Observable] = frozenset()
+    """What happened in it and this adapter declares: compared one by one."""
     unobserved: frozenset[Observable] = frozenset()
     """What happened in it and this adapter cannot see; it was checked that nothing of it is claimed."""
 
