@@ -5,13 +5,14 @@ BIN := $(VENV)/bin
 SETUP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint types imports format bench constraints clean
+.PHONY: help setup demo test test-all lint types imports format matrix bench constraints clean
 
 help:
 	@echo "make demo      run the example agent: a good build passes, a faulty one is caught"
 	@echo "make test      the fast tests (under 5 minutes, setup included)"
 	@echo "make test-all  every test, as CI runs them"
 	@echo "make lint types imports   static checks;  make format   apply the formatter"
+	@echo "make matrix    run the conformance kit and write docs/adapters/matrix.md"
 	@echo "make bench     measure speed"
 
 $(SETUP): pyproject.toml constraints.txt
@@ -44,6 +45,12 @@ imports: $(SETUP)
 format: $(SETUP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# Every framework that the conformance kit is run with, as a module.
+FRAMEWORKS := $(subst /,.,$(patsubst tests/%.py,%,$(sort $(wildcard tests/conformance/*_framework.py))))
+
+matrix: $(SETUP)
+	PYTHONPATH=tests $(BIN)/python -m seatrial.testing.conformance $(FRAMEWORKS) --matrix docs/adapters/matrix.md
 
 bench: $(SETUP)
 	$(BIN)/python benchmarks/run.py

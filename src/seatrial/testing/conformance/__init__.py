@@ -11,7 +11,9 @@
 
 from __future__ import annotations
 
+from seatrial.testing.conformance.matrix import matrix
 from seatrial.testing.conformance.names import SITUATIONS
+from seatrial.testing.conformance.offered import frameworks_at
 from seatrial.testing.conformance.proving import check, check_situation, declared_by, name_of, prove
 from seatrial.testing.conformance.report import Outcome, Problem, Report, Result
 from seatrial.testing.conformance.script import (
@@ -46,6 +48,8 @@ __all__ = [
     "check",
     "check_situation",
     "declared_by",
+    "frameworks_at",
+    "matrix",
     "name_of",
     "player_of",
     "prove",
