@@ -24,9 +24,9 @@ from seatrial.environment.trial import TrialEnvironment
 from seatrial.runner.executors.local import LocalExecutor
 from seatrial.runner.trial import TrialSettings, run_trial
 from seatrial.testing.conformance.expected import AGENT, Plan
-from seatrial.testing.conformance.script import Framework
+from seatrial.testing.conformance.script import Framework, Script
 
-__all__ = ["Finished", "adapter_of", "run_plan"]
+__all__ = ["Finished", "adapter_of", "agent_of", "planned_trial", "run_plan"]
 
 
 @dataclass(frozen=True)
@@ -55,15 +55,16 @@ def run_plan(framework: Framework, plan: Plan) -> list[Finished]:
 
 
 def _trials(framework: Framework, plan: Plan) -> list[Finished]:
-    agent = _agent(framework, framework.build(plan.script))
+    agent = agent_of(framework, plan.script)
     if plan.at_once:
         return _all_at_once(agent, plan)
     with asyncio.Runner(loop_factory=_Loop) as runner:
         return [runner.run(_trial(agent, plan, index)) for index in range(1, plan.trials + 1)]
 
 
-def _agent(framework: Framework, built: Any) -> Agent[TrialEnvironment]:
-    """The agent as a user would have it who names what was built."""
+def agent_of(framework: Framework, script: Script) -> Agent[TrialEnvironment]:
+    """The agent of a script, as a user would have it who names what the framework builds."""
+    built = framework.build(script)
     own = getattr(framework, "adapter", None)
     if own is not None:
         adapter: Agent[TrialEnvironment] = own(built, AgentSpec())
@@ -81,7 +82,7 @@ async def _trial(agent: Agent[TrialEnvironment], plan: Plan, index: int) -> Fini
     loop = asyncio.get_running_loop()
     if plan.overdue is not None and isinstance(loop, _Loop):
         plan.overdue.then(lambda: loop.skip(plan.timeout_s))
-    record, trace = await run_trial(agent, _planned(plan, index), index, TrialSettings())
+    record, trace = await run_trial(agent, planned_trial(plan, index), index, TrialSettings())
     return Finished(index, record, trace)
 
 
@@ -115,7 +116,7 @@ class _Trials:
 
     def __init__(self, plan: Plan) -> None:
         self.finished_trials: list[Finished] = []
-        self._waiting = iter([(_planned(plan, index), index) for index in range(1, plan.trials + 1)])
+        self._waiting = iter([(planned_trial(plan, index), index) for index in range(1, plan.trials + 1)])
 
     def next(self) -> tuple[PlannedCase, int] | None:
         return next(self._waiting, None)
@@ -151,7 +152,8 @@ class _Surroundings:
         return environment
 
 
-def _planned(plan: Plan, index: int) -> PlannedCase:
+def planned_trial(plan: Plan, index: int) -> PlannedCase:
+    """A trial of a plan, by its number, as the one trial of a case of its own."""
     first, *others = plan.says(index)
     case = Case(
         id=f"trial-{index}",
