@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SETUP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint types imports format local-model-packages local-model bench constraints clean
+.PHONY: help setup demo test test-all lint types imports format matrix local-model-packages local-model bench constraints clean
 
 help:
 	@echo "make demo      run the example agent: a good build passes, a faulty one is caught"
@@ -13,6 +13,7 @@ help:
 	@echo "make test-all  every test, as CI runs them"
 	@echo "make lint types imports   static checks;  make format   apply the formatter"
 	@echo "make local-model-packages local-model   the example on a real language model"
+	@echo "make matrix    run the conformance kit and write docs/adapters/matrix.md"
 	@echo "make bench     measure speed"
 
 $(SETUP): pyproject.toml constraints.txt
@@ -52,6 +53,12 @@ local-model-packages: $(SETUP)
 
 local-model: $(SETUP)
 	$(BIN)/python -m pytest -q tests/examples/test_local_model.py
+
+# Every framework that the conformance kit is run with, as a module.
+FRAMEWORKS := $(subst /,.,$(patsubst tests/%.py,%,$(sort $(wildcard tests/conformance/*_framework.py))))
+
+matrix: $(SETUP)
+	PYTHONPATH=tests $(BIN)/python -m seatrial.testing.conformance $(FRAMEWORKS) --matrix docs/adapters/matrix.md
 
 bench: $(SETUP)
 	$(BIN)/python benchmarks/run.py

@@ -15,11 +15,13 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from seatrial.agents.langchain.asking import let_tools_ask
 from seatrial.agents.on_load import when_loaded
 
 __all__ = ["listen", "recording", "untraced"]
 
 _HOOKS, _TRACING = "langchain_core.tracers.context", "langsmith.run_trees"
+_TOOLS = "langchain_core.tools.base"
 _lock = threading.RLock()
 
 
@@ -53,8 +55,9 @@ recording = _Recording()
 
 
 def listen() -> None:
-    """LangChain asks `recording` from now on, or from when it is loaded."""
+    """LangChain asks `recording`, and its tools the trial, from now on, or from when it is loaded."""
     when_loaded(_HOOKS, _join)
+    when_loaded(_TOOLS, let_tools_ask)
     if _TRACING not in sys.modules:
         when_loaded(_TRACING, _silence)
 

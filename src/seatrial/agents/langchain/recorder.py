@@ -8,8 +8,8 @@
   `__handoff_destination`, as langgraph-supervisor and langgraph-swarm do), or any tool that answers
   `Command(graph=Command.PARENT, goto=X)`. Its context is its arguments but `reason`, with a mapping argument `context`
   taken apart; a tool without arguments shows none, so its context is not observed.
-- The calls' agent: the name given to `create_agent`, else the subgraph it runs in where that is a node of the graph,
-  else whoever has the conversation.
+- The calls' agent: the name given to `create_agent`, that of the graph which a tool's body runs (`nesting`), else the
+  subgraph it runs in where that is a node of the graph, else whoever has the conversation.
 
 What the callbacks do not announce is found by comparing what models asked for with what they were told (`calls.py`):
 an unknown tool, a call rejected at approval, a call that the user's node ran by hand. A call that was asked for and
@@ -28,6 +28,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from pydantic import ValidationError
 
 from seatrial.agents.langchain.calls import AskedCall, AskedCalls, Told
+from seatrial.agents.langchain.nesting import Nesting
 from seatrial.agents.langchain.pacing import ModelPacing
 from seatrial.agents.langchain.reading import (
     asked_model,
@@ -103,6 +104,7 @@ class LangChainRecorder(BaseCallbackHandler):
         self._running: dict[UUID, _Run] = {}
         self._queries: dict[UUID, tuple[str, str | None]] = {}
         self._interrupts: dict[str, AskedCall] = {}
+        self._nesting = Nesting()
         self._lock = threading.RLock()
 
     @property
@@ -119,12 +121,14 @@ class LangChainRecorder(BaseCallbackHandler):
         messages: list[list[Any]],
         *,
         run_id: UUID,
+        parent_run_id: UUID | None = None,
         metadata: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         for conversation in messages:
             self.settle(conversation)
-        self._begin_model_call(run_id, metadata or {}, kwargs.get("invocation_params") or {})
+        agent = self._agent(metadata or {}, parent_run_id)
+        self._begin_model_call(run_id, agent, metadata or {}, kwargs.get("invocation_params") or {})
 
     def on_llm_start(
         self,
@@ -132,14 +136,18 @@ class LangChainRecorder(BaseCallbackHandler):
         prompts: list[str],
         *,
         run_id: UUID,
+        parent_run_id: UUID | None = None,
         metadata: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        self._begin_model_call(run_id, metadata or {}, kwargs.get("invocation_params") or {})
+        agent = self._agent(metadata or {}, parent_run_id)
+        self._begin_model_call(run_id, agent, metadata or {}, kwargs.get("invocation_params") or {})
 
-    def _begin_model_call(self, run_id: UUID, metadata: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
+    def _begin_model_call(
+        self, run_id: UUID, agent: str | None, metadata: Mapping[str, Any], parameters: Mapping[str, Any]
+    ) -> None:
         self.trial.recorder.observe(*OBSERVES)
-        model, agent = asked_model(metadata, parameters), self._agent(metadata)
+        model = asked_model(metadata, parameters)
         self.pacing.wait(run_id, model)
         number = self.trial.recorder.begin_model_call(model, agent=agent)
         self._models[run_id] = number, agent, offered_tools(parameters)
@@ -190,6 +198,7 @@ class LangChainRecorder(BaseCallbackHandler):
         input_str: str,
         *,
         run_id: UUID,
+        parent_run_id: UUID | None = None,
         metadata: dict[str, Any] | None = None,
         inputs: dict[str, Any] | None = None,
         **kwargs: Any,
@@ -198,7 +207,7 @@ class LangChainRecorder(BaseCallbackHandler):
         name = str((serialized or {}).get("name") or kwargs.get("name") or "")
         given = {"input": input_str} if inputs is None else inputs
         call = self.calls.starting(name, given, kwargs.get("tool_call_id"))
-        agent = self._agent(metadata or {})
+        agent = self._agent(metadata or {}, parent_run_id)
         target = declared_target(name, metadata or {})
         if target is None:
             self._begin_tool_call(call, name, call.as_run(given), agent)
@@ -220,7 +229,7 @@ class LangChainRecorder(BaseCallbackHandler):
             agent=agent,
             asked=call.arguments,
             step=call.step,
-            stand_in=self.trial.has_stand_in(name) and name in self._tools,
+            stand_in=self.trial.has_stand_in(name),
         )
         if call.tries > 1:
             recorder.amend(call.number, attempt=call.tries)
@@ -309,10 +318,11 @@ class LangChainRecorder(BaseCallbackHandler):
         query: str,
         *,
         run_id: UUID,
+        parent_run_id: UUID | None = None,
         metadata: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        self._queries[run_id] = query, self._agent(metadata or {})
+        self._queries[run_id] = query, self._agent(metadata or {}, parent_run_id)
 
     def on_retriever_end(self, documents: Sequence[Any], *, run_id: UUID, **kwargs: Any) -> None:
         query, agent = self._queries.pop(run_id)
@@ -396,7 +406,32 @@ class LangChainRecorder(BaseCallbackHandler):
 
     # --- whose it is -------------------------------------------------------------------------------------------------
 
-    def _agent(self, metadata: Mapping[str, Any]) -> str | None:
+    def on_chain_start(
+        self,
+        serialized: dict[str, Any] | None,
+        inputs: Any,
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        tags: list[str] | None = None,
+        metadata: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if parent_run_id in self._running:
+            self._nesting.begins_in_tool(run_id, kwargs.get("name"), metadata or {})
+        else:
+            self._nesting.begins(run_id, parent_run_id, tags or ())
+
+    def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
+        self._nesting.ends(run_id)
+
+    def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+        self._nesting.ends(run_id)
+
+    def _agent(self, metadata: Mapping[str, Any], parent: UUID | None) -> str | None:
+        nested = self._nesting.agent(parent, metadata)
+        if nested is not None:
+            return nested
         named = metadata.get("lc_agent_name")
         if named and named != "LangGraph":
             return str(named)

@@ -30,7 +30,7 @@ from seatrial.agents.langchain.watching import watching
 from seatrial.agents.langgraph.interrupts import Approver
 from seatrial.agents.langgraph.mapping import GraphInput, Mapper
 from seatrial.agents.langgraph.saver import trial_saver
-from seatrial.agents.langgraph.tools import graphs_in, hand_tools_to_trials, tools_of
+from seatrial.agents.langgraph.tools import graphs_in, tools_of
 from seatrial.core.ports import Answer, TurnInput
 from seatrial.core.project import AgentSpec
 from seatrial.core.trace import Observable, StopReason
@@ -58,7 +58,6 @@ class LangGraphAgent:
             raise UsageError(f"a {type(target).__name__} is no compiled LangGraph graph; give the result of .compile()")
         self._graph = target
         self._mapper = Mapper(_input_keys(target), spec.input, spec.output)
-        hand_tools_to_trials(target)
 
     def open(self, trial: TrialEnvironment) -> LangGraphSession:
         """The graph in one trial: nothing of it is shared but the code."""
