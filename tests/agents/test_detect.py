@@ -240,3 +240,25 @@ def test_a_module_that_raises_is_named_with_its_line(module: Any, text: str, mes
     module("made_agent_b", text)
     with pytest.raises(UsageError, match=message):
         load_agent(AgentSpec(target="made_agent_b:agent"))
+
+
+@pytest.mark.parametrize(
+    ("package", "inner", "name"),
+    [("agents", "agent", "Agent"), ("agents", "run", "Runner"), ("workflows", "workflow", "Workflow")],
+)
+def test_a_users_own_package_is_not_taken_for_a_framework_of_that_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str, inner: str, name: str
+) -> None:
+    folder = tmp_path / package
+    folder.mkdir()
+    (folder / "__init__.py").write_text(f"from {package}.{inner} import {name}\n", encoding="utf-8")
+    text = f"class {name}:\n    def invoke(self, case):\n        return case\n\nagent = {name}()\n"
+    (folder / f"{inner}.py").write_text(text, encoding="utf-8")
+    for module in [one for one in sys.modules if one.partition(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    try:
+        assert load_agent(AgentSpec(target=f"{package}.{inner}:agent")).kind == "function"
+    finally:
+        for module in [one for one in sys.modules if one.partition(".")[0] == package]:
+            del sys.modules[module]

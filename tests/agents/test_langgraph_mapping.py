@@ -15,8 +15,9 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
 from graphs import drive
+from seatrial.agents.expressions import read_path
 from seatrial.agents.langgraph import LangGraphAgent
-from seatrial.agents.langgraph.mapping import Mapper, final_answer, read_path
+from seatrial.agents.langgraph.mapping import Mapper, final_answer
 from seatrial.core.ports import TurnInput
 from seatrial.core.project import AgentSpec
 from seatrial.core.trace import Observable

@@ -11,7 +11,7 @@ AGENTS = Registry(
     {
         "function": "seatrial.agents.function:FunctionAgent",
         "langgraph": "seatrial.agents.langgraph:LangGraphAgent",
-        "llamaindex": "seatrial.agents.llamaindex:LlamaIndexAgent",
+        "llamaindex": "seatrial.agents.llamaindex.agent:LlamaIndexAgent",
         "openai_agents": "seatrial.agents.openai_agents:OpenAIAgentsAgent",
         "pydantic_ai": "seatrial.agents.pydantic_ai:PydanticAIAgent",
         "google_adk": "seatrial.agents.google_adk:GoogleADKAgent",

@@ -11,6 +11,7 @@ import asyncio
 import copy
 import inspect
 import re
+import sys
 from collections.abc import Awaitable, Mapping
 from typing import Any, cast
 
@@ -33,12 +34,14 @@ _FRAMEWORKS = (
     ("langgraph", "langgraph"),
     ("langchain_core", "langchain"),
     ("llama_index", "llamaindex"),
-    ("workflows", "llamaindex"),
+    ("workflows.workflow", "llamaindex"),
     ("agents.agent", "openai_agents"),
     ("pydantic_ai", "pydantic_ai"),
     ("google.adk", "google_adk"),
 )
 """Modules of frameworks, and the kind of adapter for objects whose classes come from them."""
+_MARKS = {"workflows": ("Workflow", "Context", "step"), "agents": ("Agent", "Runner", "RunHooks", "function_tool")}
+"""What a package of so common a name holds when it is the framework's, and not a user's own."""
 
 
 def load_agent(spec: AgentSpec) -> Agent[TrialEnvironment]:
@@ -100,8 +103,13 @@ def _adapter_of(kind: str, target: object, spec: AgentSpec) -> Agent[TrialEnviro
 
 def _framework_of(target: object) -> str | None:
     """The kind of adapter for objects of the framework that the target's classes come from; None for plain Python."""
-    modules = [cls.__module__ + "." for cls in type(target).__mro__]
+    modules = [cls.__module__ + "." for cls in type(target).__mro__ if _is_known(cls.__module__.partition(".")[0])]
     return next((kind for prefix, kind in _FRAMEWORKS if any(name.startswith(prefix + ".") for name in modules)), None)
+
+
+def _is_known(package: str) -> bool:
+    """Whether a package of this name is what one thinks; a user may call an own one `agents` as well."""
+    return all(hasattr(sys.modules.get(package), name) for name in _MARKS.get(package, ()))
 
 
 def _kind_of(target: object) -> str:

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from seatrial.agents.langchain import capture as langchain
+from seatrial.agents.llamaindex import capture as llamaindex
 from seatrial.environment.trial import TrialEnvironment
 
 __all__ = ["captured"]
 
-_CAPTURES = (langchain.captured,)
+_CAPTURES = (langchain.captured, llamaindex.captured)
 
 
 @contextmanager

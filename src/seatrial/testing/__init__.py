@@ -8,25 +8,30 @@
     ])
     agent = create_agent(model, [lookup_order])
 
+`ScriptedLLM` is the like for LlamaIndex; its replies are made by `say` of `seatrial.testing.llamaindex`.
+
 Importing this package loads no framework; the first use of a name does.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from seatrial.testing.langchain import ScriptedChatModel, ScriptExhausted, say
+    from seatrial.testing.llamaindex import ScriptedLLM
 
-__all__ = ["ScriptExhausted", "ScriptedChatModel", "say"]
+__all__ = ["ScriptExhausted", "ScriptedChatModel", "ScriptedLLM", "say"]
+
+_ELSEWHERE = {"ScriptedLLM": "llamaindex"}
+"""Names that come from another module than `langchain`."""
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from seatrial.testing import langchain
-
-    return getattr(langchain, name)
+    return getattr(import_module(f"seatrial.testing.{_ELSEWHERE.get(name, 'langchain')}"), name)
 
 
 def __dir__() -> list[str]:

@@ -1,0 +1,87 @@
+"""Joining LlamaIndex without loading it: told when it is loaded, asked when it runs something.
+
+An agent may import LlamaIndex only inside its first call. So this waits (`on_load`) for the module that dispatches its
+instrumentation, to which handlers are added once for this process, and for the modules of its agents, whose tools ask
+the running trial from then on. Outside a trial both do nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from seatrial.agents.on_load import when_loaded
+
+if TYPE_CHECKING:
+    from seatrial.agents.llamaindex.recorder import LlamaIndexRecorder
+
+__all__ = ["AgentLeft", "listen", "recorded_by", "recorder_here"]
+
+_DISPATCH = "llama_index_instrumentation"
+_AGENTS = (
+    ("llama_index.core.agent.workflow.base_agent", "BaseWorkflowAgent"),
+    ("llama_index.core.agent.workflow.multi_agent_workflow", "AgentWorkflow"),
+)
+_give: ContextVar[Callable[[], LlamaIndexRecorder] | None] = ContextVar("seatrial_llamaindex_recorder", default=None)
+_lock = threading.RLock()
+_joined: list[ModuleType] = []
+
+
+class AgentLeft(BaseException):
+    """A tool raised SystemExit or KeyboardInterrupt: in a task of the framework's own that would end the event loop."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(repr(error))
+        self.error = error
+
+
+def recorder_here() -> LlamaIndexRecorder | None:
+    """The recorder of this context; None outside a trial."""
+    give = _give.get()
+    return None if give is None else give()
+
+
+@contextmanager
+def recorded_by(give: Callable[[], LlamaIndexRecorder]) -> Iterator[None]:
+    """What runs in here, in tasks and threads that take this context too, is told to `give()`.
+
+    What came out of a tool as AgentLeft leaves here as what the tool raised.
+    """
+    outer = _give.get()
+    _give.set(give)
+    try:
+        yield
+    except AgentLeft as left:
+        raise left.error from left
+    finally:
+        _give.set(outer)
+
+
+def listen() -> None:
+    """LlamaIndex asks for a recorder from now on, or from when it is loaded."""
+    when_loaded(_DISPATCH, _join)
+    for name, cls in _AGENTS:
+        when_loaded(name, partial(_hand_over, cls))
+
+
+def _join(module: ModuleType) -> None:
+    with _lock:
+        if module not in _joined:
+            from seatrial.agents.llamaindex.handlers import Events, Spans
+
+            dispatcher = module.get_dispatcher()
+            dispatcher.add_event_handler(Events())
+            dispatcher.add_span_handler(Spans())
+            _joined.append(module)
+
+
+def _hand_over(name: str, module: ModuleType) -> None:
+    from seatrial.agents.llamaindex.tools import hand_tools_to_trials
+
+    with _lock:
+        hand_tools_to_trials(getattr(module, name))

@@ -1,0 +1,78 @@
+"""How a case's input becomes a workflow's, and its result the answer: `input:` and `output:` of the agent.
+
+`input` absent: an agent is asked what the user says in this turn (`user_msg`). A workflow of the user's own gets the
+case's input by its keys; a text becomes the one field that its start event declares.
+`input` a mapping: keyword arguments of `run`, such as `{user_msg: $message, max_iterations: 40}`. See
+`seatrial.agents.expressions` for what its values may be.
+
+`output` absent: an agent's structured response where there is one, else the text of its answer; a workflow's result.
+`output` a text: a path into what `run` gives, or `module:function`, called with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from llama_index.core.agent.workflow.workflow_events import AgentOutput
+from workflows.events import Event
+
+from seatrial.agents.expressions import filled, named_function, reader
+from seatrial.core.ports import TurnInput
+from seatrial.errors import UsageError
+from workflows import Workflow
+
+__all__ = ["Mapper"]
+
+
+class Mapper:
+    """Input and output of one workflow. UsageError when the spec makes no sense."""
+
+    def __init__(self, workflow: Workflow, *, is_agent: bool, given: Any = None, wanted: Any = None) -> None:
+        """`given` and `wanted` are the spec's `input` and `output`."""
+        self._workflow = workflow
+        self._is_agent = is_agent
+        self._given = given
+        self._function = named_function(given)
+        if given is not None and self._function is None and not isinstance(given, Mapping):
+            raise UsageError(f"agent input: {given!r} is neither a mapping of run's arguments nor module:function")
+        self.output = reader(wanted, _answer)
+
+    def input(self, turn: TurnInput) -> dict[str, Any]:
+        """Keyword arguments of `run` for this turn. UsageError when the case's input does not fit."""
+        given = self._arguments(turn)
+        if not isinstance(given, Mapping):
+            raise UsageError(f"agent input: run takes keyword arguments, not {type(given).__name__}")
+        return dict(given)
+
+    def _arguments(self, turn: TurnInput) -> Any:
+        if self._function is not None:
+            return self._function(turn.input)
+        if self._given is not None:
+            return filled(self._given, turn)
+        return self._message(turn) if self._is_agent else self._by_fields(turn)
+
+    def _message(self, turn: TurnInput) -> dict[str, Any]:
+        if not turn.message:
+            raise UsageError(
+                "the case's input has no `message`; say in `agent: {input: {user_msg: ...}}` what of it to ask"
+            )
+        return {"user_msg": turn.message}
+
+    def _by_fields(self, turn: TurnInput) -> Any:
+        if isinstance(turn.input, Mapping):
+            return turn.input
+        fields = list(self._workflow.start_event_class.model_fields)
+        if len(fields) == 1:
+            return {fields[0]: turn.input}
+        shown = f" ({', '.join(fields)})" if fields else ""
+        raise UsageError(f"say in `agent: {{input: ...}}` which argument of the workflow's run{shown} the text becomes")
+
+
+def _answer(result: Any) -> Any:
+    if isinstance(result, AgentOutput):
+        structured = result.structured_response
+        return (result.response.content or "") if structured is None else structured
+    if isinstance(result, Event):
+        return dict(result.items()) or result.model_dump()
+    return str(result) if hasattr(result, "source_nodes") else result

@@ -1,0 +1,110 @@
+"""LlamaIndex's agents for the conformance kit: AgentWorkflow over FunctionAgents with a scripted model."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from llama_index.core.agent.workflow import AgentWorkflow, FunctionAgent
+from llama_index.core.base.llms.types import ChatMessage, ChatResponse
+from llama_index.core.tools import FunctionTool
+from llama_index.core.workflow import Context, HumanResponseEvent, InputRequiredEvent
+
+from seatrial.core.trace import Usage
+from seatrial.environment.trial import running_trial
+from seatrial.testing.conformance import AgentScript, Ask, Line, Player, Script, Tool, player_of
+from seatrial.testing.llamaindex import ScriptedLLM, say
+
+__all__ = ["LlamaIndexFramework"]
+
+
+class LlamaIndexFramework:
+    """Builds situations with LlamaIndex."""
+
+    kind = "llamaindex"
+    absent: Mapping[str, str] = {}
+    own_call_ids = False
+
+    def build(self, script: Script) -> Any:
+        """One FunctionAgent, or an AgentWorkflow where there are agents to hand over to."""
+        agents = {agent.name: agent for agent in script.agents}
+        nested = {name for agent in script.agents for name in agent.nested}
+        members = [self._agent(agent, script, agents) for agent in script.agents if agent.name not in nested]
+        if len(members) == 1 and not script.agents[0].handoffs:
+            return members[0]
+        if len(members) == 1:  # a workflow of one has no hand-off tool: somebody has to be there
+            members.append(
+                FunctionAgent(name="bystander", description="is never asked", llm=_model(Player, "", script))
+            )
+        return AgentWorkflow(agents=members, root_agent=script.agents[0].name)
+
+    def _agent(self, agent: AgentScript, script: Script, agents: Mapping[str, AgentScript]) -> FunctionAgent:
+        tools: list[Any] = [_asking(tool) if tool.needs_approval else tool.function for tool in agent.tools]
+        tools += [_nested(self._agent(agents[name], script, agents)) for name in agent.nested]
+        return FunctionAgent(
+            name=agent.name,
+            description=f"is {agent.name}",
+            tools=tools,
+            can_handoff_to=list(agent.handoffs) or None,
+            llm=_model(player_of, agent.name, script, agent.model),
+            streaming=script.streaming,
+        )
+
+
+def _model(player: Callable[..., Any], agent: str, script: Script, model: str = "scripted") -> ScriptedLLM:
+    def reply(messages: Sequence[ChatMessage]) -> ChatResponse:
+        return _said(player(running_trial(), script).line(agent), messages)
+
+    return ScriptedLLM(script=reply, model=model)
+
+
+def _said(line: Line, messages: Sequence[ChatMessage]) -> ChatResponse:
+    if line.error is not None:
+        raise line.error
+    heard = [message.content or "" for message in messages if message.role == "user"]
+    calls = [(ask.name, _arguments(ask), ask.call_id) for ask in line.calls]
+    if line.handoff is not None:
+        calls.append(("handoff", {"to_agent": line.handoff, "reason": line.reason or ""}, f"handoff-{line.handoff}"))
+    return say(line.said(heard), calls, usage=None if line.usage is None else _as_provider(line.usage))
+
+
+def _arguments(ask: Ask) -> Any:
+    return ask.arguments if isinstance(ask.arguments, str) else dict(ask.arguments)
+
+
+def _as_provider(usage: Usage) -> dict[str, Any]:
+    return {
+        "prompt_tokens": usage.input,
+        "completion_tokens": usage.output,
+        "prompt_tokens_details": {"cached_tokens": usage.cached, "cache_write_tokens": usage.cache_write},
+        "completion_tokens_details": {"reasoning_tokens": usage.reasoning},
+    }
+
+
+def _asking(tool: Tool) -> FunctionTool:
+    """The tool as its author would write it: it asks, and goes on when it may."""
+
+    async def asking(ctx: Any, **arguments: Any) -> Any:
+        ticket = f"{tool.name} {json.dumps(arguments, sort_keys=True)}"
+        request = InputRequiredEvent(action=tool.name, arguments=arguments, ticket=ticket)
+        answer = await ctx.wait_for_event(
+            HumanResponseEvent, waiter_id=ticket, waiter_event=request, requirements={"ticket": ticket}
+        )
+        if answer.response == "denied":
+            raise PermissionError("denied")
+        result = tool.function(**answer.arguments)
+        return await result if inspect.isawaitable(result) else result
+
+    own = inspect.signature(tool.function)
+    context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Context)
+    asking.__signature__ = own.replace(parameters=[context, *own.parameters.values()])  # type: ignore[attr-defined]
+    return FunctionTool(async_fn=asking, metadata=FunctionTool.from_defaults(tool.function).metadata)
+
+
+def _nested(agent: FunctionAgent) -> FunctionTool:
+    async def ask(request: str) -> str:
+        return str(await agent.run(user_msg=request))
+
+    return FunctionTool.from_defaults(async_fn=ask, name=agent.name, description=f"Ask {agent.name}.")
