@@ -15,7 +15,7 @@ import pytest
 pytestmark = pytest.mark.slow
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-OFFLINE = ["refund_agent", "data_question_function", "support_graph"]
+OFFLINE = ["refund_agent", "data_question_function", "support_graph", "research_workflow"]
 
 GUARD = """
 import json, os, socket, sys
