@@ -21,9 +21,10 @@ from typing import Literal
 
 from seatrial.core.project import RatesSpec
 
-__all__ = ["Pace", "Rates"]
+__all__ = ["Kind", "Pace", "Rates"]
 
 Kind = Literal["model", "tool"]
+"""What is called."""
 
 
 @dataclass
@@ -45,6 +46,11 @@ class Rates:
     def __reduce__(self) -> tuple[type[Rates], tuple[RatesSpec]]:
         """In another process the limits hold there, apart from here."""
         return Rates, (self.spec,)
+
+    @property
+    def any(self) -> bool:
+        """Whether anything is limited at all."""
+        return bool(self._gaps)
 
     def limited(self, kind: Kind, name: str | None) -> bool:
         """Whether calls of this model or tool have to wait at all."""
@@ -97,7 +103,7 @@ class Pace:
             return 0.0
         now, at = self.rates.turn(kind, name)
         self._count(now, at)
-        return at - now
+        return at - self.rates.clock()
 
     def _count(self, start: float, end: float) -> None:
         with self._lock:
