@@ -272,6 +272,7 @@ class _Nursery:
 
     def _become_trial(self, job: dict[str, Any], messages: int, prints: int) -> NoReturn:
         os.setsid()
+        _adopt_orphans()
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -284,7 +285,11 @@ class _Nursery:
         _leave_after(lambda: _run(self._bench, job["job"], wire), wire)
 
     def _bury(self) -> None:
-        """Tell of every trial that has ended, after what it left in its process group was ended too."""
+        """Tell of every trial that has ended, after all that it left was ended too.
+
+        That is its process group, and what left the group: each trial adopts its own orphans, so that a process which
+        comes to be a child of this one has outlived its trial.
+        """
         while True:
             try:
                 ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -297,19 +302,26 @@ class _Nursery:
             os.waitpid(ended.si_pid, 0)
             if ended.si_pid in self._living:
                 self._living.remove(ended.si_pid)
+                self._end_outlived()
                 status = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
                 self._answer({"pid": ended.si_pid, "status": status})
 
     def _end_all(self) -> None:
-        """End every trial, and what left its process group and thereby came to be a child of this process."""
+        """End every trial with all that it started."""
         for pid in self._living:
             _kill_group(pid)
-        while children := _children():
-            for pid in children:
+        self._living.clear()
+        self._end_outlived()
+
+    def _end_outlived(self) -> None:
+        """End the children that are no living trial, and theirs, which thereby become this process's."""
+        while outlived := set(_children()) - self._living:
+            for pid in outlived:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(-1, 0)
+            for pid in outlived:
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(pid, 0)
 
 
 def _adopt_orphans() -> None:
