@@ -81,6 +81,9 @@ class Candidate:
                 raise UsageError(f"{folder}: {what}; run the older one again")
         if len({info.run_id for info in self.infos}) < len(self.infos):
             raise UsageError("the same run is named twice")
+        doubled = next(_not_independent(self.stored), None)
+        if doubled is not None:
+            raise UsageError(f"{doubled}; pooled runs are independent evidence, so name only one of them")
         curtailed = [folder for folder, info in zip(self.folders, self.infos, strict=True) if info.curtailed]
         if curtailed and len(self.folders) > 1:
             what = "stopped cases once they were decided (--stop-when-decided)"
@@ -175,6 +178,29 @@ def _unlike(first: Verified, other: Verified) -> Iterator[str]:
     for name, what in (("judge", "judge"), ("prices", "price table"), ("policies", "set of permission rules")):
         if getattr(before, name) != getattr(now, name):
             yield f"another {what} held than in the run before"
+
+
+def _not_independent(stored: Sequence[Verified]) -> Iterator[str]:
+    """Which of these runs hold the same trials: graded again, or run again."""
+    sources: dict[str, str] = {run.info.run_id: run.info.run_id for run in stored}
+    seen: dict[tuple[object, ...], str] = {}
+    for info, records in ((run.info, run.records) for run in stored):
+        if info.rerun_of and len(stored) > 1:
+            yield f"run {info.run_id} is a trial of {info.rerun_of} that was run again to be looked at"
+        if info.regraded_from:
+            other = sources.setdefault(info.regraded_from, info.run_id)
+            if other != info.run_id:
+                both = "is" if other == info.regraded_from else "and run " + other + " are"
+                yield f"run {info.run_id} {both} graded again from the trials of {info.regraded_from}"
+        for record in (record for record in records if record.started):
+            other = seen.setdefault(_identity(record), info.run_id)
+            if other != info.run_id:
+                yield f"runs {other} and {info.run_id} hold the same trial {record.key}"
+
+
+def _identity(record: TrialRecord) -> tuple[object, ...]:
+    """What no two trials that ran have in common: not even of one case, number and seed."""
+    return record.case_id, record.trial_index, record.attempt, record.seed, record.started, record.latency_ms
 
 
 def _terms(case: Case) -> tuple[object, ...]:
