@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
@@ -184,7 +185,12 @@ def _executing(
             execution.stop()
             raise
         finally:
-            execution.run = _end(planned, collector, status)
+            first = sys.exception()
+            try:
+                execution.run = _end(planned, collector, status)
+            except StorageError:  # a full disk takes the summary too: the trial that found no room is the one to name
+                if first is None:
+                    raise
     course.check(planned.folder)
 
 
