@@ -35,7 +35,10 @@ class AskedRates(Rates):
 
 
 class AskedPlaces(Places):
-    """Places that somebody else keeps: `take` returns once there is one, `give_back` at once."""
+    """Places that somebody else keeps: `take` returns once there is one, `give_back` at once.
+
+    For one trial at a time, whose process ends when it is given up: who is cancelled while waiting keeps its place.
+    """
 
     def __init__(self, places: int, take: Callable[[], object], give_back: Callable[[], object]) -> None:
         super().__init__(places)
