@@ -244,7 +244,7 @@ def test_rates_that_the_scheduler_cannot_keep_are_refused_before_anything_runs(t
     options = ("--host", "tcp://127.0.0.1", "--port", "0", "--no-show", "--scheduler-file", str(place), *LOOPBACK)
     scheduler = subprocess.Popen([sys.executable, "-c", without, *options], cwd=tmp_path, stderr=subprocess.DEVNULL)
     try:
-        while not place.exists():
+        while not (place.exists() and place.read_text().endswith("}")):  # it is written piece by piece
             assert scheduler.poll() is None
         there = ("--executor", "dask", "--scheduler", json.loads(place.read_text())["address"])
         rates = ("--set", "rates.models.m.requests_per_minute=60")
