@@ -22,7 +22,9 @@ from benchmarks.peers import peers_python
 from benchmarks.profiles import Hot
 from benchmarks.rows import ROWS
 from benchmarks.sizes import FULL, QUICK, TINY, Sizes
-from benchmarks.table import NAMES, Row, machine, row_data, row_problem, table
+from benchmarks.table import NAMES, OURS, Row, machine, row_data, row_problem, table
+
+__all__ = ["main", "measured_rows"]
 
 SIZES = {sizes.name: sizes for sizes in (FULL, QUICK, TINY)}
 READING = """\
@@ -37,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with TemporaryDirectory(prefix="seatrial-bench-") as place:
         bench = Bench(_systems(asked.peers), sizes, Path(place))
         bench.warm_up()
-        rows = _measured(bench, asked.rows)
+        rows = measured_rows(bench, asked.rows)
         hot = {row.name: _explained(row) for row in rows if row.verdict == "MISSED"}
     facts = _facts(sizes)
     print(_text(rows, hot, facts))
@@ -74,15 +76,18 @@ def _systems(with_peers: bool) -> Mapping[str, System]:
     }
 
 
-def _measured(bench: Bench, names: Sequence[str]) -> list[Row]:
+def measured_rows(bench: Bench, names: Sequence[str]) -> list[Row]:
     """The rows, in the table's order; after Ctrl-C those that were measured before."""
     rows: list[Row] = []
     try:
         for name in filter(names.__contains__, ROWS):
             began = time.perf_counter()
             print(f"measuring {name} ...", end=" ", file=sys.stderr, flush=True)
-            rows += ROWS[name](bench)
-            print(f"{time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
+            found = ROWS[name](bench)
+            print(f"{time.perf_counter() - began:.0f} s", file=sys.stderr)
+            for row in found:
+                print(f"  {row.name}: {row.column(OURS)} {row.unit}, {row.verdict}", file=sys.stderr, flush=True)
+            rows += found
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
     return rows

@@ -21,7 +21,7 @@ class Sizes:
     memory: tuple[int, int]
     """Few and many trials, of as many cases as the few."""
     memory_slow: int
-    """Many trials for a system that would take a quarter of an hour for the others' many."""
+    """Many cases, tried once, for a system that would take a quarter of an hour for the others' many trials."""
     regrade: int
     compare: int
     load: int

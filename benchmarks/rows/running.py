@@ -75,11 +75,12 @@ def _through_tools(bench: Bench, task: Task, name: str, goal: Goal) -> Row:
 def memory(bench: Bench) -> list[Row]:
     """Peak memory of many trials over that of few, of the same cases."""
     few, many = bench.sizes.memory
-    slow = {name: bench.sizes.memory_slow if name in SLOW else many for name in NAMES}
+    slow = bench.sizes.memory_slow
+    tasks = {name: Task("trials", cases=few, trials_each=many // few) for name in NAMES}
+    tasks |= {name: Task("trials", cases=slow) for name in SLOW}  # as for overhead, so that it need not run again
     small = bench.results(dict.fromkeys(NAMES, Task("trials", cases=few)), _thrice(bench))
-    tasks = {name: Task("trials", cases=few, trials_each=size // few) for name, size in slow.items()}
     large = bench.results(tasks, _thrice(bench))
-    cells = {name: growth(small[name], large[name], slow[name] if slow[name] != many else 0) for name in NAMES}
+    cells = {name: growth(small[name], large[name], slow if name in SLOW else 0) for name in NAMES}
     name = f"peak memory, {many:,} trials over {few:,}"
     held = replace(tasks[OURS], trials_each=min(10, many // few))  # shows the same lines, without tracing for minutes
     return [Row(name, "x", cells, Goal(1.3), bench.explain(held, "memory"), ratios=False)]

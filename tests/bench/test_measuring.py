@@ -7,12 +7,13 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from benchmarks.__main__ import main
+from benchmarks.__main__ import main, measured_rows
 from benchmarks.measuring import Bench, Result, System, cell, turns
 from benchmarks.peers import peers_python
 from benchmarks.rows import ROWS
 from benchmarks.rows.running import growth
 from benchmarks.sizes import FULL, QUICK, TINY
+from benchmarks.table import OURS, Cell, Goal, Row
 from benchmarks.task import CALL_SIZE, CALLS, Task, calls, question
 from hypothesis import given
 from hypothesis import strategies as st
@@ -83,6 +84,17 @@ def test_a_row_that_does_not_exist_is_refused_by_name(capsys: pytest.CaptureFixt
     assert ended.value.code == 2
     assert "there is no row 'memry'; rows are overhead" in capsys.readouterr().err
     assert "memory" in ROWS
+
+
+def test_ctrl_c_leaves_the_rows_that_were_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def one(_: Bench) -> list[Row]:
+        return [Row("one", "s", {OURS: Cell((1.0,))}, Goal(2.0))]
+
+    def stopped(_: Bench) -> list[Row]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("benchmarks.__main__.ROWS", {"one": one, "two": stopped, "three": one})
+    assert [row.name for row in measured_rows(bench(tmp_path), ["three", "two", "one"])] == ["one"]
 
 
 @pytest.mark.slow
