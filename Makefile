@@ -12,7 +12,7 @@ help:
 	@echo "make test      the fast tests (under 5 minutes, setup included)"
 	@echo "make test-all  every test, as CI runs them"
 	@echo "make lint types imports   static checks;  make format   apply the formatter"
-	@echo "make bench     measure speed"
+	@echo "make bench     measure speed beside other harnesses; ROWS=overhead,memory selects, QUICK=1 tries out"
 
 $(SETUP): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed"; exit 1; }
@@ -46,7 +46,7 @@ format: $(SETUP)
 	$(BIN)/ruff format .
 
 bench: $(SETUP)
-	$(BIN)/python benchmarks/run.py
+	@$(BIN)/python -m benchmarks $(if $(ROWS),--rows "$(ROWS)") $(if $(QUICK),--size quick)
 
 constraints:
 	rm -rf $(VENV)-constraints
@@ -56,4 +56,4 @@ constraints:
 	rm -rf $(VENV)-constraints
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-bench build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
