@@ -36,7 +36,7 @@ from seatrial.core.trace import (
     text_of,
 )
 from seatrial.core.trajectory import trace_tallies
-from seatrial.core.trial import InvalidReason, Leftover, TrialKey, TrialRecord
+from seatrial.core.trial import InvalidReason, Leftover, TrialRecord
 from seatrial.core.usage import Price, cost_of_calls, sum_tokens
 from seatrial.environment.failure import FixtureError, as_raised, cancelled_by_us
 from seatrial.environment.pace import Pace, Rates
@@ -180,8 +180,7 @@ class TrialAttempt:
         finally:
             if self._course is course and os.getpid() == self._pid:
                 leftovers = await self._leave(course)
-        record = _record(self.planned, trace, context, grading, course)
-        return record.model_copy(update={**self._numbers, "leftovers": leftovers}), trace
+        return _record(self.planned, trace, context, grading, course, **self._numbers, leftovers=leftovers), trace
 
     async def _leave(self, course: _Course) -> tuple[Leftover, ...]:
         """Clean up, then look at what is left."""
@@ -258,7 +257,7 @@ class Watch:
 
     def __init__(self, surroundings: Surroundings | None, case_id: str, trial_index: int) -> None:
         self._surroundings = surroundings
-        self._trial = str(TrialKey(case_id=case_id, trial_index=trial_index))
+        self._trial = f"{case_id}#{trial_index}"
         self._begun = False
 
     def begin(self) -> None:
@@ -473,10 +472,11 @@ def _grading_context(
 
 
 def _record(
-    planned: PlannedCase, trace: Trace, context: GradingContext, grading: Grading, course: _Course
+    planned: PlannedCase, trace: Trace, context: GradingContext, grading: Grading, course: _Course, **more: Any
 ) -> TrialRecord:
     calls = list(trace.of(ModelCallEvent))
     return TrialRecord(
+        **more,
         case_id=planned.case.id,
         suite=planned.case.suite,
         **grading.verdict(course.stop_reason, course.broken, foreseen=course.waits_as_scripted),
@@ -499,7 +499,7 @@ def _record(
         started=course.started,
         case_digest=planned.digest,
         fixture_digest=planned.fixture_digest,
-        canaries_planted=dict(context.secrets) != dict(planned.secrets),
+        canaries_planted=context.secrets != planned.secrets,
         observes=tuple(sorted(trace.observes)),
     )
 
