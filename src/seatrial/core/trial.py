@@ -149,6 +149,11 @@ class TrialRecord(Frozen):
         return TrialKey(case_id=self.case_id, trial_index=self.trial_index)
 
     @property
+    def whole(self) -> TrialRecord:
+        """Itself; what a Ledger keeps of a record has less (`seatrial.core.ledger`)."""
+        return self
+
+    @property
     def valid(self) -> bool:
         """Whether it counts in rates: passed or failed."""
         return self.status in (TrialStatus.PASSED, TrialStatus.FAILED)

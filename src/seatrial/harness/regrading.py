@@ -291,7 +291,7 @@ def execute_regrade(planned: Regrade, on_trial: Callable[[TrialRecord, int, int]
     finally:
         writer.finish(planned.info.model_copy(update={"status": ended, "ended": _text_of(datetime.now(UTC))}))
     run = replace(load(planned.folder), warnings=planned.warnings)
-    write_results(planned.folder, run.summary())
+    write_results(planned.folder, run.results())
     remember(planned.folder, Path(planned.project.root))
     return Regraded(run, tuple(work.flips), work.flipped)
 

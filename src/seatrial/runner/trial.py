@@ -227,13 +227,13 @@ class TrialAttempt:
             self._watch.begin()
             if not await _set_up(environment, course):
                 return
-        with environment.activate(), course.log.active():
-            if not course.cut:
-                self.on_agent(True)
-                await _agent_turns(self, self._agent, self.planned, course, self._settings)
-                self._check_still_ours(course)
-                self.on_agent(False)
-            if course.ready:
+        if not course.cut:
+            self.on_agent(True)
+            await _agent_turns(self, self._agent, self.planned, course, self._settings)
+            self._check_still_ours(course)
+            self.on_agent(False)
+        if course.ready:
+            with environment.activate(), course.log.active():
                 await _observe(environment, course)
 
 
@@ -309,9 +309,10 @@ async def _agent_turns(
     limit = asyncio.timeout(limit_s)
     course.deadline = time.monotonic() + limit_s - environment.pace.waited_s
     try:
-        async with limit:
+        async with limit:  # outside the trial's context, which its timer would keep alive long after the trial
             environment.pace.on_wait = _extending(limit, attempt.on_wait)
-            await _converse(environment, agent, planned, course)
+            with environment.activate(), course.log.active():
+                await _converse(environment, agent, planned, course)
     except (StepLimitReached, CostLimitReached):
         course.stop_reason = StopReason.MAX_STEPS
     except FixtureError as error:  # an adapter's own `reset`: its surroundings failed, not the agent

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+import threading
+import weakref
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,18 +26,20 @@ from pydantic import BaseModel, ValidationError
 from seatrial.core.case import Case
 from seatrial.core.encoding import dumps, shortened
 from seatrial.core.ids import file_name
+from seatrial.core.ledger import Ledger
 from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
 from seatrial.core.wording import first_problem
 from seatrial.errors import StorageError, UsageError
 from seatrial.store.atomic import write_text
-from seatrial.store.journal import FIRST_LINK, TRACES, Journal, Line, finished_lines, line_digest, repair
+from seatrial.store.journal import FIRST_LINK, TRACES, TRIALS, Journal, Line, finished_lines, line_digest, repair
 from seatrial.store.lock import LOCK_NAME, FolderLock
 
 __all__ = [
     "FIRST_LINK",
     "Masks",
+    "RecordReader",
     "RunFolder",
     "RunWriter",
     "StoredTrial",
@@ -42,6 +47,7 @@ __all__ = [
     "has_begun",
     "is_run_folder",
     "line_digest",
+    "record_of",
 ]
 
 INLINE_OUTPUT = 64 * 1024
@@ -101,14 +107,14 @@ class RunWriter:
         folder: Path,
         info: RunInfo,
         masks: Masks,
-        kept: tuple[TrialRecord, ...],
+        kept: Ledger,
         journal: Journal,
         lock: FolderLock,
     ) -> None:
         self.folder = folder
         self.info = info
         self.kept = kept
-        """What stood on record when it was opened, in order."""
+        """What stands on record, in order: what stood there when it was opened, and what was written since."""
         self._masks = masks
         self._journal = journal
         self._lock = lock
@@ -143,15 +149,15 @@ class RunWriter:
         try:
             if fresh:
                 _refuse_begun(folder)  # another run may have come and gone before the lock was ours
-            lines = repair(folder)
+            kept = _ledger(folder)
+            previous = repair(folder, lambda line: _add(kept, line))
             text = _cases_text(cases, masks)
             if not (folder / _CASES).exists():
                 info = info.model_copy(update={"cases_file": bytes_digest(text.encode())})
             _write_info(folder, info, masks)  # first of all: a folder without it holds no run
             if not (folder / _CASES).exists():
                 write_text(folder / _CASES, text, durable=True)
-            journal = Journal(folder, previous=_chain_end(lines))
-            return cls(folder, info, masks, _records(lines), journal, lock)
+            return cls(folder, info, masks, kept, Journal(folder, previous=previous), lock)
         except BaseException:
             lock.release()
             raise
@@ -184,7 +190,8 @@ class RunWriter:
         if len(line) > INLINE_OUTPUT or self._masks.may_hold(line):
             record = self._reworked(record, links)
             line = _json(record)
-        self._journal.record(line.encode())
+        text = line.encode()
+        self.kept.add(record, self._journal.record(text), len(text))
         return record
 
     def _reworked(self, record: TrialRecord, links: dict[str, Any]) -> TrialRecord:
@@ -293,17 +300,48 @@ def _refuse_begun(folder: Path) -> None:
         raise UsageError(f"{folder}: the output folder is not empty; name a new one{more}")
 
 
-def _chain_end(lines: Sequence[Line]) -> str:
-    return line_digest(lines[-1].text[:-1]) if lines else FIRST_LINK
+def _ledger(folder: Path) -> Ledger:
+    """An empty ledger that reads records back from the folder."""
+    return Ledger(RecordReader(folder / TRIALS))
 
 
-def _records(lines: Iterable[Line]) -> tuple[TrialRecord, ...]:
-    """The union of all attempts: where one is on record twice, the first record counts."""
-    records: dict[tuple[str, int, int], TrialRecord] = {}
-    for line in lines:
-        record = _validated(TrialRecord, line.data, line.place)
-        records.setdefault((record.case_id, record.trial_index, record.attempt), record)
-    return tuple(records.values())
+def _add(ledger: Ledger, line: Line) -> TrialRecord | None:
+    """Note the record of a line; None when its attempt is on record already."""
+    record = _validated(TrialRecord, line.data, line.place)
+    return record if ledger.add(record, line.at, len(line.text) - 1) else None
+
+
+class RecordReader:
+    """Reads records of `trials.jsonl` back by their positions, from any thread."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._descriptor: int | None = None
+
+    def __call__(self, at: int, size: int) -> TrialRecord:
+        """The record that stands there. StorageError when it cannot be read."""
+        try:
+            line = self._bytes(at, size)
+        except OSError as error:
+            raise StorageError(f"{self._path}: cannot be read ({error.strerror or error})") from error
+        return record_of(line, f"{self._path}, at byte {at}")
+
+    def _bytes(self, at: int, size: int) -> bytes:
+        with self._lock:
+            if self._descriptor is None:
+                self._descriptor = os.open(self._path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+                weakref.finalize(self, os.close, self._descriptor)
+            os.lseek(self._descriptor, at, os.SEEK_SET)
+            return os.read(self._descriptor, size)
+
+
+def record_of(line: bytes, place: str) -> TrialRecord:
+    """The record that a line holds. StorageError naming `place` when it holds none."""
+    try:
+        return TrialRecord.model_validate_json(line)  # twice as fast as by way of Python's own reader
+    except ValidationError:
+        return _validated(TrialRecord, _data(line, place), place)  # which reads lone surrogates, too
 
 
 @dataclass(frozen=True)
@@ -317,10 +355,7 @@ class StoredTrial:
     @cached_property
     def data(self) -> dict[str, Any]:
         """What the line holds. StorageError when it cannot be read."""
-        try:
-            data: dict[str, Any] = json.loads(self.line)
-        except ValueError as error:
-            raise StorageError(f"the trace of {self.record.key} cannot be read: {_first_line(error)}") from error
+        data: dict[str, Any] = _data(self.line, f"the trace of {self.record.key}")
         return data
 
     def trace(self, data: Any = None) -> Trace:
@@ -357,12 +392,15 @@ class RunFolder:
             raise StorageError(f"{path}: is missing; the run ended before it began, and can be resumed")
         return tuple(_validated(Case, data, place) for place, data in _lines(path))
 
-    def records(self) -> tuple[TrialRecord, ...]:
+    def records(self) -> Ledger:
         """Every finished trial's attempts, each once, in the order in which they finished.
 
         What is torn at the end of the files is no finished trial.
         """
-        return _records(finished_lines(self.folder))
+        ledger = _ledger(self.folder)
+        for line in finished_lines(self.folder):
+            _add(ledger, line)
+        return ledger
 
     def is_whole(self) -> bool:
         """Whether the run was finished and nothing of its trials went missing since."""
@@ -370,25 +408,25 @@ class RunFolder:
         if info.status is not RunStatus.FINISHED:
             return False
         last = deque(finished_lines(self.folder), maxlen=1)
-        return info.chain_end in (None, _chain_end(last))  # None: written by a version that did not note it
+        end = line_digest(last[0].text[:-1]) if last else FIRST_LINK
+        return info.chain_end in (None, end)  # None: written by a version that did not note it
 
     def stored(self) -> Iterator[StoredTrial]:
         """Every finished trial with its trace, one at a time, in the order in which they finished.
 
         Raises StorageError when a trace is missing.
         """
-        traces, seen = self.folder / TRACES, set[tuple[str, int, int]]()
+        traces, seen = self.folder / TRACES, _ledger(self.folder)
         try:
             with traces.open("rb") as file:
                 for line in finished_lines(self.folder):
-                    record = _validated(TrialRecord, line.data, line.place)
+                    record = _add(seen, line)
+                    if record is None:
+                        continue
                     if record.trace_at is None:
                         raise StorageError(f"{line.place}: {record.key} has no trace on record")
-                    place = (record.case_id, record.trial_index, record.attempt)
-                    if place not in seen:
-                        seen.add(place)
-                        file.seek(record.trace_at)
-                        yield StoredTrial(record, file.readline().rstrip(b"\n"))
+                    file.seek(record.trace_at)
+                    yield StoredTrial(record, file.readline().rstrip(b"\n"))
         except OSError as error:
             raise StorageError(f"{traces}: cannot be read ({error.strerror or error})") from error
 
@@ -421,10 +459,14 @@ class RunFolder:
 def _lines(path: Path) -> Iterator[tuple[str, Any]]:
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
-            try:
-                yield f"{path}:{number}", json.loads(line)
-            except ValueError as error:
-                raise StorageError(f"{path}:{number}: is not JSON: {_first_line(error)}") from error
+            yield f"{path}:{number}", _data(line, f"{path}:{number}")
+
+
+def _data(line: bytes, place: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        raise StorageError(f"{place}: is not JSON: {_first_line(error)}") from error
 
 
 _Model = TypeVar("_Model", bound=BaseModel)

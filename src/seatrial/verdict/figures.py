@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from math import fsum
 
 from seatrial.core.grade import Verdict
+from seatrial.core.ledger import Entry
 from seatrial.core.run import RunInfo, RunStatus
-from seatrial.core.trial import InvalidReason, TrialRecord, TrialStatus
+from seatrial.core.trial import InvalidReason, TrialStatus
 from seatrial.stats.estimate import consistency, mean, quantile
 from seatrial.verdict.metrics import CaseResult, CaseVerdict
 from seatrial.verdict.trials import Cost, Trial, failure_text, reason_of, stable
@@ -210,7 +211,11 @@ def _case_problems(result: CaseResult) -> Iterable[Problem]:
         yield Problem("ungraded", result.reason, result.case_id)
 
 
-def _trial_problems(record: TrialRecord) -> Iterable[Problem]:
+def _trial_problems(entry: Entry) -> Iterable[Problem]:
+    silent = any(grade.verdict is Verdict.ABSTAIN for grade in entry.grades)
+    if not (entry.grader_failures or silent or entry.status is TrialStatus.INVALID or entry.has_leftovers):
+        return
+    record = entry.whole
     case, trial = record.case_id, record.trial_index
     for failure in record.grader_failures:
         yield Problem("grader_failure", failure_text(failure), case, trial, failure.name, failure.required)

@@ -53,7 +53,7 @@ class CaseResult:
     """Passes that the case needs out of `trials`."""
     reason: str
     """Why it did not pass, from its first trial that says so; empty when it passed."""
-    recorded: tuple[Trial, ...]
+    recorded: Sequence[Trial]
     """In order of their numbers, attempts folded."""
     curtailed: bool = False
     """Whether its trials stopped once it was decided: then its rate is estimated, and only its verdict compares."""
@@ -112,20 +112,19 @@ def case_results(info: RunInfo, cases: Sequence[Case], records: Iterable[TrialRe
     return tuple(_case_result(info, case, folded.get(case.id, ())) for case in cases)
 
 
-def _case_result(info: RunInfo, case: Case, trials: tuple[Trial, ...]) -> CaseResult:
+def _case_result(info: RunInfo, case: Case, trials: Sequence[Trial]) -> CaseResult:
     planned = max(info.trials.get(case.id, case.thresholds.trials), len(trials))
     required = case.thresholds.successes_needed(planned)
     passes = sum(trial.passed for trial in trials)
     valid = sum(trial.valid for trial in trials)
     verdict = _verdict(trials, planned, required)
-    recorded_digest = trials[0].last.case_digest if trials else ""
     return CaseResult(
         case_id=case.id,
         suite=case.suite,
         risk=case.risk,
         gate=info.gating.get(case.suite, True),
         deterministic=case.deterministic or info.agent.get("deterministic") is True,
-        digest=info.cases.get(case.id) or recorded_digest or case.digest,
+        digest=info.cases.get(case.id) or _recorded_digest(trials) or case.digest,
         verdict=verdict,
         passes=passes,
         valid=valid,
@@ -135,6 +134,10 @@ def _case_result(info: RunInfo, case: Case, trials: tuple[Trial, ...]) -> CaseRe
         recorded=trials,
         curtailed=info.curtailed,
     )
+
+
+def _recorded_digest(trials: Sequence[Trial]) -> str:
+    return trials[0].last.whole.case_digest if trials else ""
 
 
 def _verdict(trials: Sequence[Trial], planned: int, required: int) -> CaseVerdict:
@@ -162,7 +165,7 @@ def _reason(info: RunInfo, verdict: CaseVerdict, trials: Sequence[Trial], planne
     if verdict is CaseVerdict.NOT_RUN:
         cut_off = "interrupted: " if info.status is RunStatus.INTERRUPTED else ""
         return f"{cut_off}{planned - len(trials)} of {planned} trials did not run"
-    return next(reason_of(trial.last) for trial in trials if trial.last.status is _TELLING[verdict])
+    return next(reason_of(trial.last.whole) for trial in trials if trial.last.status is _TELLING[verdict])
 
 
 def exit_code(info: RunInfo, results: Sequence[CaseResult]) -> ExitCode:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from itertools import groupby
 from math import fsum
+from operator import attrgetter
+from typing import overload
 
 from seatrial.core.encoding import shortened
 from seatrial.core.grade import Grade, GraderFailure, Verdict
+from seatrial.core.ledger import Counted, Entry, Ledger
 from seatrial.core.trace import StopReason
 from seatrial.core.trial import InvalidReason, Tokens, TrialRecord, TrialStatus
 from seatrial.core.usage import summed
 
-__all__ = ["Cost", "Trial", "attempts_folded", "failure_text", "reason_of", "stable"]
+__all__ = ["Cost", "Deciding", "Trial", "Trials", "attempts_folded", "failure_text", "reason_of", "stable"]
 
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]{6,}")
 _STOPPED = {
@@ -40,12 +43,12 @@ class Cost:
     """Attempts whose cost is not; an unknown cost is never free."""
 
     @classmethod
-    def of(cls, records: Iterable[TrialRecord]) -> Cost:
+    def of(cls, records: Iterable[Counted]) -> Cost:
         """The cost of these attempts together."""
         return cls._of([record.cost_usd for record in records])
 
     @classmethod
-    def of_judges(cls, records: Iterable[TrialRecord]) -> Cost:
+    def of_judges(cls, records: Iterable[Counted]) -> Cost:
         """What the models behind their judges cost; attempts without a judge are not counted."""
         return cls._of([record.judge_cost_usd for record in records if record.judge_cost_usd != 0])
 
@@ -60,15 +63,15 @@ class Cost:
         return self.known_usd if self.counted and not self.unknown else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Trial:
     """One trial with all its attempts: the last one counts, the earlier ones cost."""
 
-    attempts: tuple[TrialRecord, ...]
+    attempts: tuple[Entry, ...]
     """In order of `attempt`; at least one."""
 
-    @cached_property
-    def last(self) -> TrialRecord:
+    @property
+    def last(self) -> Entry:
         return self.attempts[-1]
 
     @property
@@ -76,11 +79,11 @@ class Trial:
         """1-based number of the trial."""
         return self.last.trial_index
 
-    @cached_property
+    @property
     def valid(self) -> bool:
         return self.last.valid
 
-    @cached_property
+    @property
     def passed(self) -> bool:
         return self.last.status is TrialStatus.PASSED
 
@@ -95,20 +98,66 @@ class Trial:
         return summed(attempt.tokens for attempt in self.attempts)
 
 
-def attempts_folded(records: Iterable[TrialRecord]) -> dict[str, tuple[Trial, ...]]:
-    """Trials by case id, each case's in order of their numbers, whatever the order in which they finished.
+class Trials(Sequence[Trial]):
+    """Trials of one case in order of their numbers, whatever the order in which they finished; made as they are looked
+    at."""
+
+    def __init__(self, ledger: Ledger, case_id: str) -> None:
+        self._ledger = ledger
+        self._numbers = ledger.of_case(case_id)
+        self._length = sum(1 for _ in self)
+
+    def __iter__(self) -> Iterator[Trial]:
+        entries = map(self._ledger.entry, self._numbers)
+        return (Trial(tuple(attempts)) for _, attempts in groupby(entries, key=attrgetter("trial_index")))
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, number: int) -> Trial: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> tuple[Trial, ...]: ...
+
+    def __getitem__(self, number: int | slice) -> Trial | tuple[Trial, ...]:
+        return tuple(self)[number]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]  # its trials have none
+
+
+class Deciding(Sequence[Entry]):
+    """The deciding attempt of each of these trials; made as they are looked at."""
+
+    def __init__(self, trials: Sequence[Trial]) -> None:
+        self._trials = trials
+
+    def __iter__(self) -> Iterator[Entry]:
+        return (trial.last for trial in self._trials)
+
+    def __len__(self) -> int:
+        return len(self._trials)
+
+    @overload
+    def __getitem__(self, number: int) -> Entry: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> tuple[Entry, ...]: ...
+
+    def __getitem__(self, number: int | slice) -> Entry | tuple[Entry, ...]:
+        return tuple(self)[number]
+
+
+def attempts_folded(records: Iterable[TrialRecord]) -> dict[str, Trials]:
+    """Trials by case id.
 
     Where one attempt is on record twice (a scheduler may start a trial twice), the first record counts.
     """
-    cases: dict[str, dict[int, dict[int, TrialRecord]]] = {}
-    for record in records:
-        trials = cases.setdefault(record.case_id, {})
-        trials.setdefault(record.trial_index, {}).setdefault(record.attempt, record)
-    return {case_id: tuple(_trial(trials[index]) for index in sorted(trials)) for case_id, trials in cases.items()}
-
-
-def _trial(attempts: Mapping[int, TrialRecord]) -> Trial:
-    return Trial(tuple(attempts[number] for number in sorted(attempts)))
+    ledger = Ledger.of(records)
+    return {case_id: Trials(ledger, case_id) for case_id in ledger.case_ids}
 
 
 def stable(text: str) -> str:
