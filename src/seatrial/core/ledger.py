@@ -312,7 +312,11 @@ class Ledger(Sequence[TrialRecord]):
     @property
     def trials(self) -> int:
         """Trials that have a record, each counted once."""
-        return len({(entry.case_id, entry.trial_index) for entry in self.entries()})
+        return sum(map(self.trials_of, self.case_ids))
+
+    def trials_of(self, case_id: str) -> int:
+        """Trials of a case that have a record."""
+        return len({self._place(number)[0] for number in self.of_case(case_id)})
 
     def last(self, case_id: str, trial_index: int) -> Entry | None:
         """The last attempt of a trial; None when there is none."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, fsum, isfinite, log10
 from pathlib import Path
@@ -12,7 +12,7 @@ from seatrial.core.ledger import Ledger
 from seatrial.core.ports import PlannedCase, Sink, TrialSource
 from seatrial.core.project import Project
 from seatrial.core.run import RunInfo, RunStatus
-from seatrial.core.trial import TrialKey
+from seatrial.core.trial import TrialKey, TrialRecord
 from seatrial.errors import UsageError
 from seatrial.runner.budget import Budget, WithinBudget, cost_of_attempt, own_limit
 from seatrial.runner.curtailment import CurtailedTrials
@@ -90,7 +90,9 @@ def trials_of(planned: Sequence[PlannedCase], info: RunInfo, only: Container[Tri
     return CurtailedTrials(planned) if info.curtailed else FixedTrials(planned, only)
 
 
-def course_of(source: TrialSource, sink: Sink, budget: Budget, project: Project, kept: Ledger | None = None) -> Course:
+def course_of(
+    source: TrialSource, sink: Sink, budget: Budget, project: Project, kept: Iterable[TrialRecord] = ()
+) -> Course:
     """These trials within the budget. `kept`: every attempt on record already, whose cost counts."""
     if not budget.limited:
         return Course(source, sink)

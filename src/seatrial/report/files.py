@@ -31,11 +31,16 @@ def json_parts(data: Any) -> Iterator[str]:
 def _parts(data: Any, margin: str) -> Iterator[str]:
     """`margin` is a line feed and the indentation of the line that the data begins in."""
     if isinstance(data, Lazily):
-        yield from _several(((("", row) for row in data)), margin, "[]")
-    elif isinstance(data, dict) and any(isinstance(value, (Lazily, dict)) for value in data.values()):
+        yield from _several((("", row) for row in data), margin, "[]")
+    elif _has_rows(data):
         yield from _several(((f"{dumps(name)}: ", value) for name, value in data.items()), margin, "{}")
     else:
         yield _indented(data).replace("\n", margin)
+
+
+def _has_rows(data: Any) -> bool:
+    """Whether rows are to be made in it."""
+    return type(data) is dict and any(type(value) is Lazily or _has_rows(value) for value in data.values())
 
 
 def _several(items: Iterable[tuple[str, Any]], margin: str, brackets: str) -> Iterator[str]:

@@ -103,7 +103,7 @@ class WithinBudget:
         budget: Budget,
         *,
         prices: Mapping[str, Price] | None = None,
-        kept: Ledger | None = None,
+        kept: Iterable[TrialRecord] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`kept`: every attempt on record already (a run that is resumed); what they cost counts."""
@@ -120,8 +120,7 @@ class WithinBudget:
         self._spent = 0.0
         self._dearest: float | None = None
         self._lock = threading.RLock()
-        if kept is not None:
-            self._count_kept(kept)
+        self._count_kept(Ledger.of(kept))
 
     @property
     def spent_usd(self) -> float:

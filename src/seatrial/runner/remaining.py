@@ -7,13 +7,14 @@ retries, with attempts left, goes on with the next attempt; so does one whose la
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 
 from seatrial.core.case import Retries
 from seatrial.core.ledger import Counted, Entry, Ledger
 from seatrial.core.ports import Earlier, PlannedCase, TrialSource
+from seatrial.core.trial import TrialRecord
 from seatrial.runner.retrying import worth_retrying
 
 __all__ = ["Earlier", "Finished", "Remaining", "earlier"]
@@ -22,8 +23,9 @@ Place = tuple[str, int]
 """Case id and trial number."""
 
 
-def earlier(planned: Sequence[PlannedCase], records: Ledger) -> Earlier:
+def earlier(planned: Sequence[PlannedCase], kept: Iterable[TrialRecord]) -> Earlier:
     """Sort what is on record by whether it needs more."""
+    records = Ledger.of(kept)
     retries = {item.case.id: item.case.retries for item in planned}
     more: dict[Place, int] = {}
     broken_off: Counter[Place] = Counter()

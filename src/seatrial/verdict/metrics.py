@@ -6,8 +6,9 @@ A case is passed or failed as soon as that is certain, whatever its other trials
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from seatrial.core.case import Case
@@ -55,6 +56,8 @@ class CaseResult:
     """Why it did not pass, from its first trial that says so; empty when it passed."""
     recorded: Sequence[Trial]
     """In order of their numbers, attempts folded."""
+    statuses: Mapping[TrialStatus, int] = field(default_factory=dict)
+    """How many of them ended so."""
     curtailed: bool = False
     """Whether its trials stopped once it was decided: then its rate is estimated, and only its verdict compares."""
 
@@ -81,6 +84,8 @@ class CaseResult:
     @property
     def invalid(self) -> dict[str, int]:
         """Invalid trials by reason."""
+        if not self.statuses.get(TrialStatus.INVALID):
+            return {}
         reasons = [str(trial.last.invalid_reason or "harness") for trial in self.recorded if _is_invalid(trial)]
         return {reason: reasons.count(reason) for reason in sorted(set(reasons))}
 
@@ -115,9 +120,10 @@ def case_results(info: RunInfo, cases: Sequence[Case], records: Iterable[TrialRe
 def _case_result(info: RunInfo, case: Case, trials: Sequence[Trial]) -> CaseResult:
     planned = max(info.trials.get(case.id, case.thresholds.trials), len(trials))
     required = case.thresholds.successes_needed(planned)
-    passes = sum(trial.passed for trial in trials)
-    valid = sum(trial.valid for trial in trials)
-    verdict = _verdict(trials, planned, required)
+    statuses = Counter(trial.last.status for trial in trials)
+    passes = statuses[TrialStatus.PASSED]
+    valid = passes + statuses[TrialStatus.FAILED]
+    verdict = _verdict(statuses, planned, required)
     return CaseResult(
         case_id=case.id,
         suite=case.suite,
@@ -132,6 +138,7 @@ def _case_result(info: RunInfo, case: Case, trials: Sequence[Trial]) -> CaseResu
         required=required,
         reason=_reason(info, verdict, trials, planned),
         recorded=trials,
+        statuses=statuses,
         curtailed=info.curtailed,
     )
 
@@ -140,16 +147,14 @@ def _recorded_digest(trials: Sequence[Trial]) -> str:
     return trials[0].last.whole.case_digest if trials else ""
 
 
-def _verdict(trials: Sequence[Trial], planned: int, required: int) -> CaseVerdict:
-    passes = sum(trial.passed for trial in trials)
-    fails = sum(trial.valid for trial in trials) - passes
-    if passes >= required:
+def _verdict(statuses: Counter[TrialStatus], planned: int, required: int) -> CaseVerdict:
+    if statuses[TrialStatus.PASSED] >= required:
         return CaseVerdict.PASSED
-    if planned - fails < required:
+    if planned - statuses[TrialStatus.FAILED] < required:
         return CaseVerdict.FAILED
-    if any(map(_is_invalid, trials)):
+    if statuses[TrialStatus.INVALID]:
         return CaseVerdict.INVALID
-    return CaseVerdict.NOT_RUN if len(trials) < planned else CaseVerdict.UNGRADED
+    return CaseVerdict.NOT_RUN if statuses.total() < planned else CaseVerdict.UNGRADED
 
 
 _TELLING = {

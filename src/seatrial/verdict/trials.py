@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from math import fsum
 from operator import attrgetter
 from typing import overload
@@ -17,7 +18,7 @@ from seatrial.core.trace import StopReason
 from seatrial.core.trial import InvalidReason, Tokens, TrialRecord, TrialStatus
 from seatrial.core.usage import summed
 
-__all__ = ["Cost", "Deciding", "Trial", "Trials", "attempts_folded", "failure_text", "reason_of", "stable"]
+__all__ = ["Cost", "Deciding", "Spent", "Trial", "Trials", "attempts_folded", "failure_text", "reason_of", "stable"]
 
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]{6,}")
 _STOPPED = {
@@ -29,6 +30,22 @@ _STOPPED = {
     StopReason.BUDGET: "budget: the budget ran out",
     StopReason.HARNESS_ERROR: "harness_error",
 }
+
+
+class Spent:
+    """Costs of attempts, collected one by one."""
+
+    def __init__(self) -> None:
+        self.known = array("d")
+        """USD."""
+        self.unknown = 0
+
+    def add(self, usd: float | None) -> None:
+        """The cost of one more attempt; None = unknown."""
+        if usd is None:
+            self.unknown += 1
+        else:
+            self.known.append(usd)
 
 
 @dataclass(frozen=True)
@@ -45,17 +62,16 @@ class Cost:
     @classmethod
     def of(cls, records: Iterable[Counted]) -> Cost:
         """The cost of these attempts together."""
-        return cls._of([record.cost_usd for record in records])
+        spent = Spent()
+        for record in records:
+            spent.add(record.cost_usd)
+        return cls.together(spent)
 
     @classmethod
-    def of_judges(cls, records: Iterable[Counted]) -> Cost:
-        """What the models behind their judges cost; attempts without a judge are not counted."""
-        return cls._of([record.judge_cost_usd for record in records if record.judge_cost_usd != 0])
-
-    @classmethod
-    def _of(cls, costs: Sequence[float | None]) -> Cost:
-        known = [cost for cost in costs if cost is not None]
-        return cls(fsum(known), len(known), len(costs) - len(known))
+    def together(cls, *parts: Spent) -> Cost:
+        """What was spent in all of these."""
+        known = [*chain.from_iterable(part.known for part in parts)]
+        return cls(fsum(known), len(known), sum(part.unknown for part in parts))
 
     @property
     def usd(self) -> float | None:
@@ -105,10 +121,12 @@ class Trials(Sequence[Trial]):
     def __init__(self, ledger: Ledger, case_id: str) -> None:
         self._ledger = ledger
         self._numbers = ledger.of_case(case_id)
-        self._length = sum(1 for _ in self)
+        self._length = ledger.trials_of(case_id)
 
     def __iter__(self) -> Iterator[Trial]:
         entries = map(self._ledger.entry, self._numbers)
+        if self._length == len(self._numbers):
+            return (Trial((entry,)) for entry in entries)
         return (Trial(tuple(attempts)) for _, attempts in groupby(entries, key=attrgetter("trial_index")))
 
     def __len__(self) -> int:
