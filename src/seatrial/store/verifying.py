@@ -24,7 +24,8 @@ from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trace import StopReason
 from seatrial.core.trial import InvalidReason, TrialRecord, TrialStatus, status_of
 from seatrial.core.wording import first_problem
-from seatrial.store.rundir import FIRST_LINK, RecordReader, RunFolder, bytes_digest, line_digest
+from seatrial.store.records import ledger_of
+from seatrial.store.rundir import FIRST_LINK, RunFolder, bytes_digest, line_digest
 
 __all__ = ["Verified", "verify"]
 
@@ -74,7 +75,7 @@ class _Check:
     problems: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.records, self._strays = (Ledger(RecordReader(self.folder / TRIALS)) for _ in range(2))
+        self.records, self._strays = (ledger_of(self.folder) for _ in range(2))
         """Of known cases, and of those that `cases.jsonl` lacks."""
 
     def _say(self, place: str, what: str) -> None:
