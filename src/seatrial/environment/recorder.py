@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -90,7 +90,7 @@ class Recorder:
         self._model_calls = 0
         self._tool_calls = 0
         self._active_agent: str | None = None
-        self._attempts: Counter[str] = Counter()
+        self._attempts: dict[str, int] = defaultdict(int)
         self._over = False
         self._withdrawn: list[int] = []
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
@@ -38,6 +38,7 @@ from seatrial.environment.recorder import Recorder
 from seatrial.environment.sources import Sources
 from seatrial.environment.tools import Toolbox, Tools
 from seatrial.environment.watch import Watcher
+from seatrial.environment.within import Within
 
 __all__ = ["FixtureError", "TrialEnvironment", "TrialOver", "current_trial", "running_trial"]
 
@@ -288,15 +289,9 @@ class TrialEnvironment:
 
     # --- its life ----------------------------------------------------------------------------------------------------
 
-    @contextmanager
-    def activate(self) -> Iterator[TrialEnvironment]:
+    def activate(self) -> AbstractContextManager[TrialEnvironment]:
         """While this lasts, this trial is `current_trial()` here, and in tasks and threads that take this context."""
-        outer = _CURRENT.get()
-        _CURRENT.set(self)
-        try:
-            yield self
-        finally:
-            _CURRENT.set(outer)
+        return Within(_CURRENT, self)
 
     def set_up(self) -> None:
         """Make everything that the fixture declares. Raises FixtureError: the trial is then invalid."""

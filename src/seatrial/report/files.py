@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,9 @@ def json_parts(data: Any) -> Iterator[str]:
 def _parts(data: Any, margin: str) -> Iterator[str]:
     """`margin` is a line feed and the indentation of the line that the data begins in."""
     if isinstance(data, Lazily):
-        yield from _several((("", row) for row in data), margin, "[]")
+        yield from _bracketed(_rows(data, margin + "  "), margin, "[]")
     elif _has_rows(data):
-        yield from _several(((f"{dumps(name)}: ", value) for name, value in data.items()), margin, "{}")
+        yield from _bracketed(_members(data, margin + "  "), margin, "{}")
     else:
         yield _indented(data).replace("\n", margin)
 
@@ -43,13 +44,44 @@ def _has_rows(data: Any) -> bool:
     return type(data) is dict and any(type(value) is Lazily or _has_rows(value) for value in data.values())
 
 
-def _several(items: Iterable[tuple[str, Any]], margin: str, brackets: str) -> Iterator[str]:
+def _bracketed(items: Iterable[Iterable[str]], margin: str, brackets: str) -> Iterator[str]:
     before = brackets[0]
-    for name, value in items:
-        yield f"{before}{margin}  {name}"
-        yield from _parts(value, margin + "  ")
+    for parts in items:
+        yield before
+        yield from parts
         before = ","
     yield brackets if before == brackets[0] else margin + brackets[1]
+
+
+_TOGETHER = 64
+"""Rows that are written in one piece."""
+
+
+def _rows(rows: Iterable[Any], margin: str) -> Iterator[Iterable[str]]:
+    for nested, same in groupby(rows, key=_has_rows):
+        if nested:
+            yield from (chain((margin,), _parts(row, margin)) for row in same)
+        else:
+            yield from (_inner(batch, margin) for batch in _batches(same))
+
+
+def _batches(rows: Iterator[Any]) -> Iterator[list[Any]]:
+    while batch := list(islice(rows, _TOGETHER)):
+        yield batch
+
+
+def _members(data: dict[str, Any], margin: str) -> Iterator[Iterable[str]]:
+    for nested, same in groupby(data.items(), key=lambda item: isinstance(item[1], Lazily) or _has_rows(item[1])):
+        if nested:
+            yield from (chain((f"{margin}{dumps(name)}: ",), _parts(value, margin)) for name, value in same)
+        else:
+            yield _inner(dict(same), margin)
+
+
+def _inner(data: Any, margin: str) -> Iterable[str]:
+    """The members of a mapping or list, which is not empty, without its brackets."""
+    yield margin
+    yield _indented(data)[4:-2].replace("\n  ", margin)
 
 
 def _indented(data: Any) -> str:

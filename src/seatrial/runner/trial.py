@@ -232,7 +232,7 @@ class TrialAttempt:
             await _agent_turns(self, self._agent, self.planned, course, self._settings)
             self._check_still_ours(course)
             self.on_agent(False)
-        if course.ready:
+        if course.ready and environment.outcome:
             with environment.activate(), course.log.active():
                 await _observe(environment, course)
 
@@ -436,15 +436,15 @@ def _trace_of(environment: TrialEnvironment, agent: Agent[TrialEnvironment], cou
     recorder = environment.recorder
     events = recorder.freeze()
     observes = frozenset(agent.observes | recorder.observes)
-    model_calls = sum(isinstance(event, ModelCallEvent) for event in events)
-    tool_calls = sum(isinstance(event, ToolCallEvent) for event in events)
+    kinds = [type(event) for event in events]
+    model_calls, tool_calls = kinds.count(ModelCallEvent), kinds.count(ToolCallEvent)
     by_tools = not model_calls and Observable.MODEL_CALLS not in observes
     seen = Observable.TOOL_CALLS in observes if by_tools else True
     return Trace(
         events=events,
         observes=observes,
         output=course.outputs[-1][0] if course.outputs and course.stop_reason is StopReason.ANSWERED else None,
-        outputs=tuple(output for output, _ in course.outputs),
+        outputs=tuple([output for output, _ in course.outputs]),
         stop_reason=course.stop_reason,
         error=course.error,
         ordered=recorder.ordered,
@@ -475,7 +475,8 @@ def _grading_context(
 def _record(
     planned: PlannedCase, trace: Trace, context: GradingContext, grading: Grading, course: _Course, **more: Any
 ) -> TrialRecord:
-    calls = list(trace.of(ModelCallEvent))
+    calls = [event for event in trace.events if isinstance(event, ModelCallEvent)]
+    names = [event.name for event in trace.events if isinstance(event, ToolCallEvent)]
     return TrialRecord(
         **more,
         case_id=planned.case.id,
@@ -488,8 +489,8 @@ def _record(
         outcome=None if context.outcome is None else dict(context.outcome),
         steps=trace.steps,
         steps_are_tool_calls=trace.steps_are_tool_calls,
-        tools=dict(sorted(Counter(call.name for call in trace.tool_calls).items())),
-        handoffs=tuple((handoff.source, handoff.target) for handoff in trace.of(Handoff)),
+        tools=dict(sorted(Counter(names).items())) if names else {},
+        handoffs=tuple([(event.source, event.target) for event in trace.events if isinstance(event, Handoff)]),
         tallies=trace_tallies(trace),
         models=tuple(sorted({call.model for call in calls if call.model})),
         tokens=sum_tokens(calls),
