@@ -31,7 +31,11 @@ def lazily(rows: list[dict[str, Any]], made: list[int] | None = None) -> Lazily:
 @given(ROWS, st.dictionaries(st.text(), PLAIN, max_size=3), st.booleans())
 def test_the_text_is_that_of_the_data_with_all_its_rows(rows: list[Any], beside: dict[str, Any], last: bool) -> None:
     inner = {**beside, "rows": lazily(rows)} if last else {"rows": lazily(rows), **beside}
-    data = {"cases": Lazily([inner, {"flat": 1}, inner], lambda row: row), "times": {"trials": lazily(rows)}, "n": 1}
+    data = {
+        "cases": Lazily([inner, {"flat": 1}, inner], lambda row: row, nested=True),
+        "times": {"trials": lazily(rows)},
+        "n": 1,
+    }
     assert json_text(data) == json_text(whole(data))
     assert json.loads(json_text(data)) == whole(data)
 

@@ -37,7 +37,7 @@ def show(run: str, trial: str, project: Path | None, as_json: bool) -> None:
         from seatrial.report.terminal import print_trace
 
         ledger = found.trials
-        entries = map(ledger.entry, ledger.of_case(record.case_id))
+        entries = ledger.entries(ledger.of_case(record.case_id))
         attempts = [each.whole for each in entries if each.trial_index == record.trial_index]
         print_trace(stdout(), case, record, trace, attempts)
 

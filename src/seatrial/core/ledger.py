@@ -297,12 +297,13 @@ class Ledger(Sequence[TrialRecord]):
 
     def entry(self, number: int) -> Entry:
         """The `number`-th record, from 0."""
-        row = _ROW.unpack_from(self._rows, number * _ROW.size)
-        return Entry(self, row, self._alike[row[3]])
+        return next(self.entries((number,)))
 
-    def entries(self) -> Iterator[Entry]:
-        """All of them, in the order in which they were added."""
-        return map(self.entry, range(len(self)))
+    def entries(self, numbers: Iterable[int] | None = None) -> Iterator[Entry]:
+        """These of them; all, in the order in which they were added, where none are named."""
+        for number in range(len(self)) if numbers is None else numbers:
+            row = _ROW.unpack_from(self._rows, number * _ROW.size)
+            yield Entry(self, row, self._alike[row[3]])
 
     def of_case(self, case_id: str) -> Sequence[int]:
         """Numbers of a case's records, in order of trial and attempt."""

@@ -125,7 +125,8 @@ class BuiltIn:
         """The event in which the graded answer was said, where messages were observed."""
         if self.key not in _ANSWERS:
             return ()
-        return tuple(message.number for message in trace.of(Message) if message.role == "assistant")[-1:]
+        said = [event.number for event in trace.events if isinstance(event, Message) and event.role == "assistant"]
+        return tuple(said[-1:])
 
     def _reached(self, trace: Trace) -> bool:
         turn = self.turn or 1

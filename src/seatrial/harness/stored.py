@@ -39,7 +39,7 @@ def trial_of(run: Run, text: str) -> TrialRecord:
     Raises UsageError with the nearest case when there is none.
     """
     case_id, number = _split(text, set(run.trials.case_ids))
-    records = [run.trials.entry(place) for place in run.trials.of_case(case_id)]
+    records = list(run.trials.entries(run.trials.of_case(case_id)))
     if not records:
         hint = did_you_mean(case_id, [case.id for case in run.definitions])
         raise UsageError(f"{run.folder} has no trial of {case_id!r}" + (f"; {hint}" if hint else ""))

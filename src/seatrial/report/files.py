@@ -57,12 +57,10 @@ _TOGETHER = 64
 """Rows that are written in one piece."""
 
 
-def _rows(rows: Iterable[Any], margin: str) -> Iterator[Iterable[str]]:
-    for nested, same in groupby(rows, key=_has_rows):
-        if nested:
-            yield from (chain((margin,), _parts(row, margin)) for row in same)
-        else:
-            yield from (_inner(batch, margin) for batch in _batches(same))
+def _rows(rows: Lazily, margin: str) -> Iterator[Iterable[str]]:
+    if rows.nested:
+        return (chain((margin,), _parts(row, margin)) for row in rows)
+    return (_inner(batch, margin) for batch in _batches(iter(rows)))
 
 
 def _batches(rows: Iterator[Any]) -> Iterator[list[Any]]:

@@ -11,9 +11,10 @@ T = TypeVar("T")
 
 
 class Lazily(Sequence[dict[str, Any]]):
-    """`make(item)` of each item, made anew each time it is looked at."""
+    """`make(item)` of each item, made anew each time it is looked at. `nested`: rows hold such rows themselves."""
 
-    def __init__(self, items: Sequence[T], make: Callable[[T], dict[str, Any]]) -> None:
+    def __init__(self, items: Sequence[T], make: Callable[[T], dict[str, Any]], *, nested: bool = False) -> None:
+        self.nested = nested
         self._items = items
         self._make = make
 

@@ -74,7 +74,7 @@ def summary_of(info: RunInfo, cases: Sequence[Case], results: Sequence[CaseResul
     return {
         "version": RESULTS_VERSION,
         "suites": [_suite(row) for row in suite_rows(results)],
-        "cases": Lazily(results, lambda result: _case(result, asking[result.case_id])),
+        "cases": Lazily(results, lambda result: _case(result, asking[result.case_id]), nested=True),
         "graders": [_row(row) for row in grader_rows(results, cases)],
         "figures": _figures(info, results),
         "problems": [_row(problem) for problem in problems(info, results)],
@@ -141,7 +141,7 @@ def _trial(trial: Trial) -> dict[str, Any]:
         "tools": record.tools,
         "handoffs": [list(pair) for pair in record.handoffs],
         "tokens": _tokens(trial.tokens),
-        "cost_usd": trial.cost.usd,
+        "cost_usd": trial.cost_usd,
         "last_attempt": _last_attempt(trial),
         "grades": [_grade(grade) for grade in record.grades],
         "grader_failures": [

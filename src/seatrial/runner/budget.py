@@ -232,7 +232,7 @@ class WithinBudget:
 
     def _count_kept(self, kept: Ledger) -> None:
         for case_id in kept.case_ids:
-            entries = map(kept.entry, kept.of_case(case_id))
+            entries = kept.entries(kept.of_case(case_id))
             for _, attempts in groupby(entries, key=attrgetter("trial_index")):
                 costs = list(map(cost_of_attempt, attempts))
                 known = [cost for cost in costs if cost is not None]

@@ -48,7 +48,7 @@ def _has_more(entry: Entry, retries: Retries | None, broken_off: int) -> bool:
 
 def _last_attempts(records: Ledger, case_id: str) -> Iterator[Entry]:
     """Of every trial of the case, in order."""
-    entries = map(records.entry, records.of_case(case_id))
+    entries = records.entries(records.of_case(case_id))
     return (deque(attempts, maxlen=1)[0] for _, attempts in groupby(entries, key=attrgetter("trial_index")))
 
 

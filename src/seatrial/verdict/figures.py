@@ -177,7 +177,9 @@ def latency(results: Sequence[CaseResult]) -> Latency:
 
 def stops(results: Iterable[CaseResult]) -> dict[str, int]:
     """Trials by what ended them, in alphabetical order."""
-    counts = Counter(str(trial.last.stop_reason) for result in results for trial in result.recorded)
+    counts: Counter[str] = Counter()
+    for result in results:
+        counts.update({str(reason): number for reason, number in result.stops.items()})
     return dict(sorted(counts.items()))
 
 
@@ -219,7 +221,7 @@ def _case_problems(result: CaseResult) -> Iterable[Problem]:
 
 
 def _trial_problems(entry: Entry) -> Iterable[Problem]:
-    silent = any(grade.verdict is Verdict.ABSTAIN for grade in entry.grades)
+    silent = Verdict.ABSTAIN in [grade.verdict for grade in entry.grades]
     if not (entry.grader_failures or silent or entry.status is TrialStatus.INVALID or entry.has_leftovers):
         return
     record = entry.whole

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from seatrial.core.case import Case
 from seatrial.core.run import RunInfo, RunStatus
@@ -58,6 +59,8 @@ class CaseResult:
     """In order of their numbers, attempts folded."""
     statuses: Mapping[TrialStatus, int] = field(default_factory=dict)
     """How many of them ended so."""
+    stops: Mapping[str, int] = field(default_factory=dict)
+    """How many of them were ended by what, by StopReason."""
     curtailed: bool = False
     """Whether its trials stopped once it was decided: then its rate is estimated, and only its verdict compares."""
 
@@ -120,7 +123,8 @@ def case_results(info: RunInfo, cases: Sequence[Case], records: Iterable[TrialRe
 def _case_result(info: RunInfo, case: Case, trials: Sequence[Trial]) -> CaseResult:
     planned = max(info.trials.get(case.id, case.thresholds.trials), len(trials))
     required = case.thresholds.successes_needed(planned)
-    statuses = Counter(trial.last.status for trial in trials)
+    ends = Counter((trial.last.status, trial.last.stop_reason) for trial in trials)
+    statuses, stops = _sums(ends, 0), _sums(ends, 1)
     passes = statuses[TrialStatus.PASSED]
     valid = passes + statuses[TrialStatus.FAILED]
     verdict = _verdict(statuses, planned, required)
@@ -139,8 +143,17 @@ def _case_result(info: RunInfo, case: Case, trials: Sequence[Trial]) -> CaseResu
         reason=_reason(info, verdict, trials, planned),
         recorded=trials,
         statuses=statuses,
+        stops=stops,
         curtailed=info.curtailed,
     )
+
+
+def _sums(counts: Mapping[tuple[Any, ...], int], place: int) -> Counter[Any]:
+    """Counts by one part of their keys."""
+    sums: Counter[Any] = Counter()
+    for key, number in counts.items():
+        sums[key[place]] += number
+    return sums
 
 
 def _recorded_digest(trials: Sequence[Trial]) -> str:

@@ -79,16 +79,20 @@ class Cost:
         return self.known_usd if self.counted and not self.unknown else None
 
 
-@dataclass(frozen=True, slots=True)
 class Trial:
     """One trial with all its attempts: the last one counts, the earlier ones cost."""
 
-    attempts: tuple[Entry, ...]
-    """In order of `attempt`; at least one."""
+    __slots__ = ("attempts", "last")
 
-    @property
-    def last(self) -> Entry:
-        return self.attempts[-1]
+    def __init__(self, attempts: tuple[Entry, ...]) -> None:
+        self.attempts = attempts
+        """In order of `attempt`; at least one."""
+        self.last = attempts[-1]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Trial) and self.attempts == other.attempts
+
+    __hash__ = None  # type: ignore[assignment]  # entries have none
 
     @property
     def index(self) -> int:
@@ -109,9 +113,14 @@ class Trial:
         return Cost.of(self.attempts)
 
     @property
+    def cost_usd(self) -> float | None:
+        """Of all attempts; None when part of it is unknown."""
+        return self.last.cost_usd if len(self.attempts) == 1 else self.cost.usd
+
+    @property
     def tokens(self) -> Tokens:
         """Of all attempts."""
-        return summed(attempt.tokens for attempt in self.attempts)
+        return self.last.tokens if len(self.attempts) == 1 else summed(attempt.tokens for attempt in self.attempts)
 
 
 class Trials(Sequence[Trial]):
@@ -124,7 +133,7 @@ class Trials(Sequence[Trial]):
         self._length = ledger.trials_of(case_id)
 
     def __iter__(self) -> Iterator[Trial]:
-        entries = map(self._ledger.entry, self._numbers)
+        entries = self._ledger.entries(self._numbers)
         if self._length == len(self._numbers):
             return (Trial((entry,)) for entry in entries)
         return (Trial(tuple(attempts)) for _, attempts in groupby(entries, key=attrgetter("trial_index")))
