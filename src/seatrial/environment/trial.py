@@ -233,7 +233,8 @@ class TrialEnvironment:
     def record(self, event: ToolCall | HandoffEvent | ModelCall) -> None:
         """Add an event that just happened; it is kept when the agent raises later. TypeError for anything else."""
         if isinstance(event, (ToolCall, ModelCall)) and event.agent is None:
-            event = replace(event, agent=self._acting_agent())
+            agent = self._acting_agent()
+            event = event if agent is None else replace(event, agent=agent)
         self.recorder.report(event)
 
     def wait_for_model(self, name: str) -> None:

@@ -62,8 +62,10 @@ recording = _Recording()
 
 def listen() -> None:
     """LangChain asks `recording` from now on, or from when it is loaded."""
-    if _HOOKS in sys.modules:
-        _join(importlib.import_module(_HOOKS))  # which waits when another thread is still loading it
+    loaded = sys.modules.get(_HOOKS)
+    if loaded is not None:
+        if loaded is not _state.joined:
+            _join(importlib.import_module(_HOOKS))  # which waits when another thread is still loading it
     elif _finder not in sys.meta_path and _is_installed():
         sys.meta_path.insert(0, _finder)  # a list that other threads may be reading: nothing is ever removed
 
