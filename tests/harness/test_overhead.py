@@ -22,9 +22,12 @@ import seatrial
 from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
 from seatrial.environment.trial import TrialEnvironment
+from seatrial.harness.comparing import side_at
+from seatrial.harness.gating import Candidate
 from seatrial.harness.runs import Run
+from seatrial.report.files import json_text
 
-FEW, MANY = 20, 70
+FEW, MANY = 10, 40
 
 
 async def echo(task: str) -> str:
@@ -152,6 +155,17 @@ def test_no_record_trace_or_environment_outlives_its_trial(tmp_path: Path) -> No
     alive = [thing for thing in gc.get_objects() if isinstance(thing, kinds)]
     assert len(alive) - before <= 2
     assert len(kept.trials) == MANY
+
+
+def test_who_reads_compares_or_judges_a_run_holds_no_record(tmp_path: Path) -> None:
+    folder = run(project(tmp_path), MANY).folder
+    gc.collect()
+    before = sum(isinstance(thing, TrialRecord) for thing in gc.get_objects())
+    read, side, candidate = seatrial.load(folder), side_at(folder), Candidate([folder])
+    assert (read.exit_code, side.cases[0].passes, candidate.results[0].valid) == (0, MANY, MANY)
+    assert json_text(candidate.summary()) == json_text(read.summary())
+    gc.collect()
+    assert sum(isinstance(thing, TrialRecord) for thing in gc.get_objects()) - before <= 2
 
 
 def test_trials_leave_no_cycle_for_the_collector(tmp_path: Path) -> None:

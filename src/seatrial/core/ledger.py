@@ -11,6 +11,7 @@ import math
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import eq
 from struct import Struct
 from typing import Any, NamedTuple, overload
 
@@ -280,7 +281,7 @@ class Ledger(Sequence[TrialRecord]):
         return self.entry(range(len(self))[number]).whole
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and len(other) == len(self) and all(map(_equal, self, other))
+        return isinstance(other, Sequence) and len(other) == len(self) and all(map(eq, self, other))
 
     __hash__ = None  # type: ignore[assignment]  # it grows
 
@@ -325,10 +326,6 @@ class Ledger(Sequence[TrialRecord]):
         at = bisect_left(rows, (trial_index + 1, 0), key=self._place)
         entry = self.entry(rows[at - 1]) if at else None
         return entry if entry is not None and entry.trial_index == trial_index else None
-
-
-def _equal(one: object, other: object) -> bool:
-    return one == other
 
 
 def _known(value: float) -> float | None:
