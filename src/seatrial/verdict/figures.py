@@ -67,8 +67,10 @@ def mean_steps(results: Sequence[CaseResult]) -> dict[str, Mean]:
 
 def mean_tokens(results: Sequence[CaseResult]) -> dict[str, Mean]:
     """Mean input and output tokens of valid trials."""
-    tokens = [(entry.tokens.input, entry.tokens.output) for entry in _valid(results)]
-    return {"input": mean_of([read for read, _ in tokens]), "output": mean_of([written for _, written in tokens])}
+    return {
+        "input": mean_of([entry.tokens.input for entry in _valid(results)]),
+        "output": mean_of([entry.tokens.output for entry in _valid(results)]),
+    }
 
 
 def first_attempt(results: Sequence[CaseResult]) -> Mean:
