@@ -66,13 +66,17 @@ class Rates:
         return now, at
 
 
+_NO_RATES = Rates()
+"""Nothing is limited."""
+
+
 class Pace:
     """Waiting within one trial."""
 
     def __init__(self, rates: Rates | None = None) -> None:
         self.on_wait: Callable[[float], None] | None = None
         """Told of every stretch of waiting, in seconds, before it begins."""
-        self.rates = rates or Rates()
+        self.rates = rates or _NO_RATES
         self._waited = 0.0
         self._until = float("-inf")
         self._lock = threading.Lock()

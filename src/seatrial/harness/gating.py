@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -13,6 +14,7 @@ from typing import Any
 from seatrial.core.case import Case
 from seatrial.core.decision import Decision
 from seatrial.core.encoding import digest
+from seatrial.core.ledger import Ledger
 from seatrial.core.policy import Exceptions, Policy
 from seatrial.core.project import Project
 from seatrial.core.run import RunInfo, RunStatus
@@ -24,7 +26,7 @@ from seatrial.loading.config import find_root, load_project
 from seatrial.loading.files import is_there
 from seatrial.loading.policies import load_exceptions, load_policy
 from seatrial.report.files import write_json
-from seatrial.report.summary import summary
+from seatrial.report.summary import summary_of
 from seatrial.store.rundir import RunFolder, bytes_digest, is_run_folder
 from seatrial.store.verifying import Verified, verify
 from seatrial.verdict.baseline import Baseline, read_baseline, side_of_baseline
@@ -95,15 +97,14 @@ class Candidate:
         return tuple({case.id: case for stored in self.stored for case in stored.cases}.values())
 
     @cached_property
-    def records(self) -> tuple[TrialRecord, ...]:
+    def records(self) -> Ledger:
         """Every attempt; trials of a later run are numbered on from those of the ones before."""
-        pooled: list[TrialRecord] = []
-        offsets: dict[str, int] = {}
+        parts: list[tuple[Ledger, Mapping[str, int]]] = []
+        offsets: Counter[str] = Counter()
         for stored in self.stored:
-            pooled += [_renumbered(record, offsets.get(record.case_id, 0)) for record in stored.records]
-            for case_id, planned in stored.info.trials.items():
-                offsets[case_id] = offsets.get(case_id, 0) + planned
-        return tuple(pooled)
+            parts.append((stored.records, dict(offsets)))
+            offsets.update(stored.info.trials)
+        return Ledger.pooled(parts)
 
     @cached_property
     def info(self) -> RunInfo:
@@ -150,8 +151,8 @@ class Candidate:
         return run.trace(record)
 
     def summary(self) -> dict[str, Any]:
-        """As `results.json`, over the pooled trials."""
-        return summary(self.info, self.cases, self.records)
+        """As `results.json`, over the pooled trials; rows of cases and trials are made as they are looked at."""
+        return summary_of(self.info, self.cases, self.results)
 
     def compared_with(self, baseline: Baseline) -> Comparison:
         """The baseline's cases beside its own."""
@@ -205,10 +206,6 @@ def _identity(record: TrialRecord) -> tuple[object, ...]:
 
 def _terms(case: Case) -> tuple[object, ...]:
     return case.suite, case.risk, case.deterministic, case.thresholds, case.limits
-
-
-def _renumbered(record: TrialRecord, offset: int) -> TrialRecord:
-    return record if not offset else record.model_copy(update={"trial_index": record.trial_index + offset})
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from seatrial.core.encoding import dumps
+from seatrial.core.ledger import Counted
 from seatrial.core.ports import NOTHING_BEFORE, Earlier, PlannedCase, Sink, TrialSource
 from seatrial.core.trace import StopReason, Trace
 from seatrial.core.trial import InvalidReason, TrialRecord
@@ -226,7 +227,7 @@ class _One:
         waiting, self.waiting = self.waiting, None
         return waiting
 
-    def finished(self, record: TrialRecord) -> None:
+    def finished(self, record: Counted) -> None:
         return
 
     def write(self, record: TrialRecord, trace: Trace) -> TrialRecord:
