@@ -14,7 +14,7 @@ help:
 	@echo "make lint types imports   static checks;  make format   apply the formatter"
 	@echo "make local-model-packages local-model   the example on a real language model"
 	@echo "make matrix    run the conformance kit and write docs/adapters/matrix.md"
-	@echo "make bench     measure speed"
+	@echo "make bench     measure speed beside other harnesses; ROWS=overhead,memory selects, QUICK=1 tries out"
 
 $(SETUP): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed"; exit 1; }
@@ -61,7 +61,7 @@ matrix: $(SETUP)
 	PYTHONPATH=tests $(BIN)/python -m seatrial.testing.conformance $(FRAMEWORKS) --matrix docs/adapters/matrix.md
 
 bench: $(SETUP)
-	$(BIN)/python benchmarks/run.py
+	@$(BIN)/python -m benchmarks $(if $(ROWS),--rows "$(ROWS)") $(if $(QUICK),--size quick)
 
 constraints:
 	rm -rf $(VENV)-constraints
@@ -71,4 +71,4 @@ constraints:
 	rm -rf $(VENV)-constraints
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-bench build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -9,7 +10,10 @@ import subprocess
 import sys
 import textwrap
 import threading
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 AGENT = """
 import asyncio
@@ -55,6 +59,19 @@ def seatrial(*arguments: str, cwd: Path, **environment: str) -> subprocess.Compl
         check=False,
         timeout=120,
     )
+
+
+@contextlib.contextmanager
+def small_disk(folder: Path, size: str = "160k") -> Iterator[Path]:
+    """A disk of its own at `folder`, where the system lets this user mount one; else the test is skipped."""
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
+    if os.name == "nt" or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("a small disk cannot be mounted here")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 def killed_at(size: int, watched: Path, *arguments: str, cwd: Path) -> bool:

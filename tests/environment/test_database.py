@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import shutil
 import sqlite3
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -94,6 +96,25 @@ def test_the_template_is_built_once_per_content(scratch: Path, script: Path) -> 
     changed = template(script, scratch)
     assert changed not in built
     assert len(rows(changed)) == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="forks")
+def test_processes_that_need_a_template_at_once_all_get_it(scratch: Path, script: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    together = context.Barrier(4, timeout=20)
+
+    def build() -> None:
+        for number in range(20):
+            together.wait()
+            assert rows(template(script, scratch, f"sha256:{number}")) == [(1, "é")]
+
+    processes = [context.Process(target=build) for _ in range(4)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * 4
+    assert {path.suffix for path in scratch.iterdir()} == {".db"}
 
 
 def test_a_known_digest_saves_reading_the_file(scratch: Path, script: Path) -> None:

@@ -151,6 +151,47 @@ def test_unlike_runs_are_no_candidate(tmp_path: Path) -> None:
         Candidate([one, api.run(tmp_path).folder])
 
 
+def test_a_run_and_what_was_graded_again_from_it_are_one_piece_of_evidence(tmp_path: Path) -> None:
+    project(tmp_path, ABSOLUTE)
+    run = api.run(tmp_path, seed=1)
+    one, two = (api.regrade(run.folder, project=tmp_path).folder for _ in range(2))
+    again = api.regrade(one, project=tmp_path).folder
+    first, other = run.info.run_id, api.run(tmp_path, seed=1)
+    for pooled, said in (
+        ([run.folder, one], f"{one.name} is graded again from the trials of {first}"),
+        ([one, run.folder], f"{one.name} is graded again from the trials of {first}"),
+        ([one, two], f"{two.name} and run {one.name} are graded again from the trials of {first}"),
+        ([run.folder, other.folder, two], f"{two.name} is graded again"),
+        ([run.folder, again], f"runs {first} and {again.name} hold the same trial c0#1"),
+        ([two, again], f"runs {two.name} and {again.name} hold the same trial c0#1"),
+    ):
+        with pytest.raises(UsageError, match=said) as refused:
+            api.gate(pooled, project=tmp_path)
+        assert "name only one of them" in str(refused.value)
+    assert Candidate([run.folder, other.folder]).results[0].valid == 2  # of one seed, but two runs
+    assert api.gate([two, other.folder], project=tmp_path).verdict == "pass"
+    assert api.gate(again, project=tmp_path).verdict == "pass"
+
+
+@pytest.mark.slow
+def test_the_command_refuses_a_run_beside_its_regrade_with_exit_2(tmp_path: Path) -> None:
+    project(tmp_path, ABSOLUTE)
+    run = api.run(tmp_path)
+    again = api.regrade(run.folder, project=tmp_path)
+    refused = seatrial("gate", "--candidate", str(run.folder), "--candidate", str(again.folder), cwd=tmp_path)
+    assert refused.returncode == 2
+    assert f"run {again.info.run_id} is graded again from the trials of {run.info.run_id}" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_a_trial_that_was_run_again_to_be_looked_at_is_pooled_with_nothing(tmp_path: Path) -> None:
+    project(tmp_path, ABSOLUTE)
+    run = api.run(tmp_path)
+    again = api.rerun(run.folder, "c0#1", project=tmp_path)
+    with pytest.raises(UsageError, match="run again to be looked at"):
+        Candidate([run.folder, again.run.folder])
+
+
 def test_approval_measures_anew_after_the_choice_and_refuses_what_does_not_hold(tmp_path: Path) -> None:
     project(tmp_path, ABSOLUTE)
     run = api.run(tmp_path)

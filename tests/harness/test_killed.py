@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -23,7 +24,7 @@ CALLS = os.open("calls.log", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
 def called():
     trial = seatrial.current_trial()
-    os.write(CALLS, f"{trial.case.id}#{trial.trial_index}\\n".encode())
+    os.write(CALLS, f"{trial.case.id}#{trial.trial_index} {os.getpid()} {os.getppid()}\\n".encode())
 
 
 async def instant(task):
@@ -73,28 +74,56 @@ def behaviour(folder: Path) -> str:
     return json.dumps(results)
 
 
-@pytest.mark.parametrize(("agent", "trials"), [("instant", 30), ("slow", 5), ("blocking", 5)])
-def test_bl_098_killed_at_ten_random_moments_and_resumed_loses_doubles_and_breaks_nothing(
-    tmp_path: Path, agent: str, trials: int
+def lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def trials_called(calls: bytes, isolation: str) -> list[str]:
+    """Which trials called their agent; waits until their processes, and the one that started them, have ended."""
+    lines = [line.split() for line in calls.decode().splitlines()]
+    if isolation == "process":
+        started = {int(pid) for _, *pids in lines for pid in pids}
+        while any(lives(pid) for pid in started):  # the test's own time limit ends this
+            pass
+    return [trial for trial, *_ in lines]
+
+
+THREADS = [(agent, "thread", trials, 10) for agent, trials in (("instant", 30), ("slow", 5), ("blocking", 5))]
+PROCESSES = [
+    pytest.param(
+        *(agent, "process", trials, 5),
+        marks=pytest.mark.skipif(sys.platform != "linux", reason="processes as Linux has them"),
+    )
+    for agent, trials in (("instant", 3), ("slow", 2), ("blocking", 2))
+]
+
+
+@pytest.mark.parametrize(("agent", "isolation", "trials", "moments"), [*THREADS, *PROCESSES])
+def test_bl_098_killed_at_random_moments_and_resumed_loses_doubles_and_breaks_nothing(
+    tmp_path: Path, agent: str, isolation: str, trials: int, moments: int
 ) -> None:
     lines = [json.dumps({"id": f"c{n}", "input": f"{n}", "expected": {"answer": f"{n % 9}"}}) for n in range(60)]
     write_project(tmp_path, {"my_agent.py": AGENT, "cases/all.jsonl": "\n".join(lines) + "\n"})
     asked = ["run", "-q", "--agent", f"my_agent:{agent}", "--trials", str(trials), "--seed", "7"]
+    asked += ["--isolation", isolation]
     unbroken = seatrial(*asked, "--output", "unbroken", cwd=tmp_path)
     resume = [*asked, "--output", "out", "--resume"]
     out, calls = tmp_path / "out", tmp_path / "calls.log"
     whole = (tmp_path / "unbroken" / TRIALS).stat().st_size
-    chance = random.Random(agent)
-    moments = [(0, out), *sorted((chance.randrange(whole * 3 // 4), out / TRIALS) for _ in range(9))]
+    chance = random.Random(f"{agent} {isolation}")
+    sizes = sorted(chance.randrange(whole * 3 // 4) for _ in range(moments - 1))
     kills = 0
-    for size, watched in moments:
+    for size, watched in [(0, out), *((size, out / TRIALS) for size in sizes)]:
         kept, done, called = written(out), finished(out), calls.stat().st_size
         kills += killed_at(max(size, len(kept) + 1), watched, *resume, cwd=tmp_path)
-        ran = calls.read_bytes()[called:].decode().split()
+        ran = trials_called(calls.read_bytes()[called:], isolation)
         assert set(done).isdisjoint(ran), "a finished trial ran again"
         assert written(out).startswith(kept), "a finished trial was lost"
         assert_readable(out)
-    assert kills >= 8
+    assert kills >= moments - 2
     last = seatrial(*resume, cwd=tmp_path)
     assert (last.returncode, last.stderr) == (unbroken.returncode, unbroken.stderr)
     assert Counter(finished(out)) == Counter(f"c{n}#{k}" for n in range(60) for k in range(1, trials + 1))

@@ -10,14 +10,13 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import seatrial as api
-from projects import case, seatrial, write_project
+from projects import case, seatrial, small_disk, write_project
 from seatrial.errors import SeatrialError, StorageError, UsageError
 from seatrial.harness.plan import Request, plan
 from seatrial.harness.runs import Run, execute
@@ -362,22 +361,7 @@ def test_a_resume_needs_a_folder_and_a_new_run_an_empty_one(begun: Path) -> None
 # --- disks ----------------------------------------------------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def small_disk(folder: Path) -> Iterator[Path]:
-    folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", str(folder)], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip("a small disk cannot be mounted here")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
 @pytest.mark.slow
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="mounting needs root")
 def test_a_disk_that_fills_up_loses_no_finished_trial(tmp_path: Path) -> None:
     lines = [json.dumps({"id": f"c{n}", "input": f"{n}", "expected": {"answer": f"{n}"}}) for n in range(300)]
     write_project(tmp_path, {"cases/all.jsonl": "\n".join(lines) + "\n"})
@@ -402,7 +386,6 @@ def test_a_disk_that_fills_up_loses_no_finished_trial(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="mounting needs root")
 def test_a_read_only_folder_is_named_before_the_first_agent_call(tmp_path: Path) -> None:
     project(tmp_path, 2)
     agent = Stopper()

@@ -93,8 +93,9 @@ def test_workers_that_wait_for_a_trial_go_on_in_the_fresh_loop() -> None:
     cases = [planned("stuck", **QUICK), planned("quick", trials=4, thresholds={"trials": 4})]
     executor(blocks_or_waits, 5).run(CurtailedTrials(cases), sink)
     done = sorted((record.case_id, record.trial_index) for record in sink.records if not record.broken_off)
-    assert ("stuck", 1) in done
-    assert len(done) == len(set(done))
+    assert done == [*(("quick", number) for number in range(1, 5)), ("stuck", 1)]
+    ends = {str(record.stop_reason) for record in sink.records if record.case_id == "quick" and not record.broken_off}
+    assert ends == {"answered"}
 
 
 @pytest.mark.slow

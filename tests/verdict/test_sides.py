@@ -28,7 +28,7 @@ def test_results_json_gives_the_same_side_as_the_run():
     by_file = side_of_summary(json.loads(json.dumps(summary(info, CASES, TRIALS))), "x")
     for ours, theirs in zip(by_run.cases, by_file.cases, strict=True):
         assert [record.status for record in ours.records] == [record.status for record in theirs.records]
-        assert [record.grades for record in ours.records] == [record.grades for record in theirs.records]
+        assert [record.whole.grades for record in ours.records] == [record.whole.grades for record in theirs.records]
         assert [record.latency_ms for record in ours.records] == [record.latency_ms for record in theirs.records]
         assert {**vars(ours), "records": ()} == {**vars(theirs), "records": ()}
         assert ours.summed.sums == theirs.summed.sums

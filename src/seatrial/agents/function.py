@@ -95,12 +95,18 @@ class FunctionSession:
         """Answer one turn; an awaitable when the function gives one."""
         if self._resetting is not None:
             return self._after_reset(turn)
+        if not self.blocking:
+            return self._awaited(turn)
         with captured(self._trial):
-            result = self._function(self._argument(turn))
-        return self._awaited(result) if inspect.isawaitable(result) else self._answer(result)
+            result = self._called(turn)
+        return self._finished(result) if inspect.isawaitable(result) else self._answer(result)
+
+    def _called(self, turn: TurnInput) -> Any:
+        return self._function(self._argument(turn))
 
     def _argument(self, turn: TurnInput) -> Any:
-        own = copy.deepcopy(turn.input)  # what the agent does to it must not reach other trials
+        given = turn.input
+        own = given if type(given) is str else copy.deepcopy(given)  # what the agent does to it reaches no other trial
         if not self._as_case:
             return own
         return {"id": turn.case_id, "input": own, "turn": turn.number, "fixture": turn.fixture}
@@ -112,7 +118,13 @@ class FunctionSession:
         answer = self.invoke(turn)
         return await answer if inspect.isawaitable(answer) else answer
 
-    async def _awaited(self, result: Awaitable[Any]) -> Answer:
+    async def _awaited(self, turn: TurnInput) -> Answer:
+        with captured(self._trial):
+            result = self._called(turn)
+            result = await result if inspect.isawaitable(result) else result
+        return self._answer(result)
+
+    async def _finished(self, result: Awaitable[Any]) -> Answer:
         with captured(self._trial):
             finished = await result
         return self._answer(finished)

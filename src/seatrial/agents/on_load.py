@@ -22,16 +22,20 @@ __all__ = ["when_loaded"]
 Then = Callable[[ModuleType], None]
 
 _THEN: dict[str, Then] = {}
+_TOLD: dict[str, ModuleType] = {}
+"""Modules that `then` was called with, so that asking once more costs nothing."""
 
 
 def when_loaded(name: str, then: Then) -> None:
     """Call `then(module)`: now where the module of this name is loaded, else as soon as it is.
 
-    Of a module that is not loaded yet the last `then` counts. One that is loaded already may be given any number of
-    times, so `then` must bear being called again.
+    There is one `then` a module: the last one counts. It may be called more than once with the same module.
     """
-    if name in sys.modules:
-        then(importlib.import_module(name))  # which waits when another thread is still loading it
+    loaded = sys.modules.get(name)
+    if loaded is not None:
+        if _TOLD.get(name) is not loaded:
+            then(importlib.import_module(name))  # which waits when another thread is still loading it
+            _TOLD[name] = loaded
     elif _is_installed(name.partition(".")[0]):
         _THEN[name] = then
         if _finder not in sys.meta_path:

@@ -10,7 +10,7 @@ from seatrial.cli.output import json_option, print_json, project_option
 from seatrial.harness.runs import find_run, load
 from seatrial.report.files import check_writable
 from seatrial.report.otlp import otlp_lines
-from seatrial.store.atomic import write_lines
+from seatrial.store.atomic import write_parts
 
 __all__ = ["export"]
 
@@ -32,7 +32,9 @@ def export(run: str, file: Path, to: str, project: Path | None, as_json: bool) -
     missing = found.info.trials_planned - len({record.key for record in found.trials})
     if missing > 0:
         click.echo(f"note: {missing} of {found.info.trials_planned} planned trials are not on record", err=True)
-    written = write_lines(file, otlp_lines(found.info, ((record, found.trace(record)) for record in found.trials)))
+    traced = ((record, found.trace(record)) for record in found.trials)
+    write_parts(file, (line + "\n" for line in otlp_lines(found.info, traced)))
+    written = len(found.trials)
     if as_json:
         print_json({"file": str(file), "format": to, "trials": written})
     else:

@@ -80,10 +80,10 @@ def results_alone_on_stdout() -> Iterator[None]:
 
 def print_json(data: Any) -> None:
     """One JSON document on standard output, UTF-8 whatever the locale."""
-    from seatrial.report.files import json_text
+    from seatrial.report.files import json_parts
 
     sys.stdout.flush()
-    sys.stdout.buffer.write(json_text(data).encode("utf-8"))
+    sys.stdout.buffer.writelines(part.encode("utf-8") for part in json_parts(data))
     sys.stdout.buffer.flush()
 
 

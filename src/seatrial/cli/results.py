@@ -36,7 +36,9 @@ def show(run: str, trial: str, project: Path | None, as_json: bool) -> None:
     else:
         from seatrial.report.terminal import print_trace
 
-        attempts = [each for each in found.trials if each.key == record.key]
+        ledger = found.trials
+        entries = ledger.entries(ledger.of_case(record.case_id))
+        attempts = [each.whole for each in entries if each.trial_index == record.trial_index]
         print_trace(stdout(), case, record, trace, attempts)
 
 

@@ -41,7 +41,7 @@ def _words(context: click.Context, parameter: click.Parameter) -> Iterator[str]:
 
 def hint(run: Run, folder: str) -> str:
     """What is kept of a run that did not finish, and how to go on."""
-    kept = len({record.key for record in run.trials})
+    kept = run.trials.trials
     return (
         f"{kept} of {run.info.trials_planned} trials are on record and will not run again; to go on:\n"
         f"  {resume_command(folder)}"

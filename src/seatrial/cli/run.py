@@ -184,9 +184,9 @@ def show_run(finished: Run, *, as_json: bool, verbosity: int) -> None:
     if finished.info.status is RunStatus.INTERRUPTED:
         click.echo(hint(finished, _short(finished.folder)), err=True)
     if as_json:
-        print_json(finished.summary())
+        print_json(finished.results())
     else:
-        print_summary(stdout(), finished.summary(), verbosity=verbosity, run=_short(finished.folder))
+        print_summary(stdout(), finished.results(), verbosity=verbosity, run=_short(finished.folder))
         if verbosity >= 0:
             click.echo(f"run folder: {_short(finished.folder)}", err=True)
     if finished.resume_command is not None:

@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from seatrial.core.case import Case, Expected
 from seatrial.core.grade import Grade
+from seatrial.core.ledger import Counted
 from seatrial.core.trace import Observable, StopReason, Trace
 from seatrial.core.trial import TrialRecord
 
@@ -213,7 +214,7 @@ class TrialSource(Protocol):
         After None an executor asks again when a trial has ended; with none in flight, None means the end.
         """
 
-    def finished(self, record: TrialRecord) -> None:
+    def finished(self, record: Counted) -> None:
         """A trial ended; the source may decide differently from now on."""
 
 
@@ -228,7 +229,7 @@ class Sink(Protocol):
 class Earlier:
     """What is on record from before a run was resumed, by case id and trial number."""
 
-    finished: Mapping[tuple[str, int], TrialRecord] = field(default_factory=dict)
+    finished: Mapping[tuple[str, int], Counted] = field(default_factory=dict)
     """The last attempt of every trial that needs no more."""
     attempts: Mapping[tuple[str, int], int] = field(default_factory=dict)
     """Attempts made of trials that have more; numbering goes on from there."""

@@ -41,6 +41,8 @@ __all__ = [
 
 def fold(text: str) -> str:
     """`text` without differences of case, Unicode form or white space."""
+    if text.isascii():  # NFKC changes nothing
+        return " ".join(text.lower().split())
     compatible = unicodedata.normalize("NFKC", text).replace("’", "'").casefold()
     return " ".join(unicodedata.normalize("NFKC", compatible).split())
 

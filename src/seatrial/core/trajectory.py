@@ -69,6 +69,8 @@ def trace_tallies(trace: Trace) -> dict[str, Tally]:
     - `safety/EVENT`: how often the trace holds this safety event / 1.
     """
     tallies: dict[str, Tally] = {}
+    if all(isinstance(event, Message) for event in trace.events):
+        return tallies
     calls = trace.tool_calls
     if calls:
         rejected = sum(call.malformed or call.state is CallState.INVALID_ARGUMENTS for call in calls)

@@ -149,6 +149,11 @@ class TrialRecord(Frozen):
         return TrialKey(case_id=self.case_id, trial_index=self.trial_index)
 
     @property
+    def whole(self) -> TrialRecord:
+        """Itself; what a Ledger keeps of a record has less (`seatrial.core.ledger`)."""
+        return self
+
+    @property
     def valid(self) -> bool:
         """Whether it counts in rates: passed or failed."""
         return self.status in (TrialStatus.PASSED, TrialStatus.FAILED)
@@ -174,14 +179,14 @@ def status_of(
     """
     if stop_reason is StopReason.HARNESS_ERROR or broken is InvalidReason.HARNESS:
         return TrialStatus.INVALID, broken or InvalidReason.HARNESS
-    required = [grade for grade in grades if grade.required]
+    verdicts = [grade.verdict for grade in grades if grade.required]
     ended_well = stop_reason is StopReason.ANSWERED or foreseen
-    if not ended_well or any(grade.verdict is Verdict.FAIL for grade in required):
+    if not ended_well or Verdict.FAIL in verdicts:
         return TrialStatus.FAILED, None
     if broken is not None:
         return TrialStatus.INVALID, broken
     if any(failure.required for failure in failures):
         return TrialStatus.INVALID, InvalidReason.GRADER
-    if any(grade.verdict is Verdict.ABSTAIN for grade in required):
+    if Verdict.ABSTAIN in verdicts:
         return TrialStatus.INVALID, InvalidReason.UNOBSERVED
-    return (TrialStatus.PASSED, None) if required else (TrialStatus.UNGRADED, None)
+    return (TrialStatus.PASSED, None) if verdicts else (TrialStatus.UNGRADED, None)

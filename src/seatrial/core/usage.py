@@ -13,6 +13,7 @@ from seatrial.core.trial import Tokens
 __all__ = ["Price", "cost_of_call", "cost_of_calls", "cost_of_usage", "sum_tokens", "summed"]
 
 _KINDS = ("input", "output", "cached", "cache_write", "reasoning")
+_NO_TOKENS = Tokens()
 
 
 class Price(Frozen):
@@ -79,6 +80,8 @@ def summed(attempts: Iterable[Tokens]) -> Tokens:
 def sum_tokens(calls: Iterable[ModelCallEvent]) -> Tokens:
     """Tokens over several calls. Input and output are None when a call did not say; the parts count unsaid as none."""
     usages = [call.usage or Usage() for call in calls]
+    if not usages:
+        return _NO_TOKENS
     return Tokens(**{kind: _sum([getattr(usage, kind) for usage in usages], kind) for kind in _KINDS})
 
 

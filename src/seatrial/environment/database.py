@@ -141,7 +141,7 @@ def template(source: Path, root: Path, digest: str = "") -> Path:
     built = root / f"template-{key}.db"
     with _TEMPLATES:
         if not is_intact(built):
-            fresh = built.with_suffix(".new")
+            fresh = built.with_suffix(f".{os.getpid()}.new")  # a process a trial: others may be building it too
             build_database(source, fresh)
             os.utime(fresh, ns=(_SEAL, _SEAL))
             fresh.replace(built)

@@ -19,7 +19,7 @@ import builtins
 import copy
 import random
 import threading
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -58,7 +58,7 @@ class Faults:
     def __init__(self, specs: Iterable[FaultSpec], seed: int) -> None:
         self._specs = tuple(specs)
         self._seed = seed
-        self._calls: Counter[str] = Counter()
+        self._calls: dict[str, int] = defaultdict(int)
         self._last: dict[str, Any] = {}
         self._lock = threading.Lock()
 

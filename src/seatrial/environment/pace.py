@@ -21,9 +21,10 @@ from typing import Literal
 
 from seatrial.core.project import RatesSpec
 
-__all__ = ["Pace", "Rates"]
+__all__ = ["Kind", "Pace", "Rates"]
 
 Kind = Literal["model", "tool"]
+"""What is called."""
 
 
 @dataclass
@@ -46,6 +47,11 @@ class Rates:
         """In another process the limits hold there, apart from here."""
         return Rates, (self.spec,)
 
+    @property
+    def any(self) -> bool:
+        """Whether anything is limited at all."""
+        return bool(self._gaps)
+
     def limited(self, kind: Kind, name: str | None) -> bool:
         """Whether calls of this model or tool have to wait at all."""
         return (kind, name) in self._gaps
@@ -60,13 +66,17 @@ class Rates:
         return now, at
 
 
+_NO_RATES = Rates()
+"""Nothing is limited."""
+
+
 class Pace:
     """Waiting within one trial."""
 
     def __init__(self, rates: Rates | None = None) -> None:
         self.on_wait: Callable[[float], None] | None = None
         """Told of every stretch of waiting, in seconds, before it begins."""
-        self.rates = rates or Rates()
+        self.rates = rates or _NO_RATES
         self._waited = 0.0
         self._until = float("-inf")
         self._lock = threading.Lock()
@@ -97,7 +107,7 @@ class Pace:
             return 0.0
         now, at = self.rates.turn(kind, name)
         self._count(now, at)
-        return at - now
+        return at - self.rates.clock()
 
     def _count(self, start: float, end: float) -> None:
         with self._lock:

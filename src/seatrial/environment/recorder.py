@@ -11,7 +11,7 @@ import contextlib
 import threading
 import time
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -95,7 +95,7 @@ class Recorder:
         self._model_calls = 0
         self._tool_calls = 0
         self._active_agent: str | None = None
-        self._attempts: Counter[str] = Counter()
+        self._attempts: dict[str, int] = defaultdict(int)
         self._over = False
         self._withdrawn: list[int] = []
 
@@ -112,12 +112,15 @@ class Recorder:
         return self._model_calls
 
     def elapsed_ms(self) -> float:
-        """Milliseconds since the trial began, monotonic."""
-        return (time.perf_counter() - self._began) * 1000
+        """Milliseconds since the trial began, monotonic, to the microsecond."""
+        return round((time.perf_counter() - self._began) * 1000, 3)
+
+    def _since(self, at_ms: float) -> float:
+        return round(self.elapsed_ms() - at_ms, 3)
 
     def observe(self, *observables: Observable) -> None:
         """This trial can see these kinds of evidence."""
-        new = set(observables) - self.observes
+        new = [each for each in observables if each not in self.observes]
         self.observes.update(new)
         for observable in new:
             self.unobserved.pop(observable, None)
@@ -241,7 +244,7 @@ class Recorder:
             fields = self._fields(number)
             if model is not None:
                 fields["model"] = model
-            fields["latency_ms"] = self.elapsed_ms() - fields["at_ms"] if latency_ms is None else latency_ms
+            fields["latency_ms"] = self._since(fields["at_ms"]) if latency_ms is None else latency_ms
             fields.update(usage=usage, cost_usd=cost_usd, error=None if error is None else error_text(error))
             self._changed(number)
         self.spending.add_call(fields["model"], usage, cost_usd)
@@ -290,8 +293,12 @@ class Recorder:
         state: CallState | None = None,
         told: Any = None,
         duration_ms: float | None = None,
+        timed: bool = True,
     ) -> None:
-        """A tool call ends: `failed` with an error, else `executed`, unless `state` says otherwise."""
+        """A tool call ends: `failed` with an error, else `executed`, unless `state` says otherwise.
+
+        `duration_ms` None takes the time since it began, unless that is not known either (`timed`).
+        """
         if state is None:
             state = CallState.EXECUTED if error is None else CallState.FAILED
         fields = self._fields(number)
@@ -304,7 +311,7 @@ class Recorder:
             "result": result_json,
             "told": told_json if told_json != result_json else None,
             "error": None if error is None else error_text(error),
-            "duration_ms": self.elapsed_ms() - fields["at_ms"] if duration_ms is None else duration_ms,
+            "duration_ms": self._since(fields["at_ms"]) if duration_ms is None and timed else duration_ms,
         }
         with self._lock:
             fields.update(ended, ended=len(self._entries) + 1)
@@ -454,8 +461,7 @@ class Recorder:
         self.observe(Observable.TOOL_CALLS)
         agent = call.agent or self._active_agent
         number = self.begin_tool_call(call.name, call.arguments, call_id=call.call_id, agent=agent, reported=True)
-        self.end_tool_call(number, result=call.result, error=call.error, state=state)
-        self.amend(number, duration_ms=None)
+        self.end_tool_call(number, result=call.result, error=call.error, state=state, timed=False)
         return number
 
     def _report_handoff(self, event: HandoffEvent) -> int:

@@ -58,9 +58,9 @@ class _Seen:
 class Surroundings:
     """Shared by all trials of a run in this process; safe for any thread. Copied to another process it starts afresh.
 
-    `folders` are those whose entries are looked at, by what they are called in messages. While other trials run, a
-    beginning one looks only where the last look is `pause_s` old: who begins in between may then be named beside those
-    who really did something.
+    `folders` are those whose entries are looked at, by what they are called in messages. A beginning trial looks only
+    where the last look is `pause_s` old: who begins so soon after another one has ended, or while others run, may be
+    named for what was done in between.
     """
 
     def __init__(self, folders: Mapping[str, Path] = _NOWHERE, *, pause_s: float = 0.001) -> None:
@@ -82,13 +82,16 @@ class Surroundings:
     def begin(self, trial: str) -> None:
         """A trial starts. What changed while none was running is nobody's."""
         with self._lock:
-            if self._running:
-                if time.monotonic() - self._looked > self._pause_s:
-                    self._look({})
-            else:
-                for part in self._parts:
-                    part.settle()
+            if time.monotonic() - self._looked > self._pause_s:
+                self._look_afresh()
             self._running[trial] = None
+
+    def _look_afresh(self) -> None:
+        if self._running:
+            self._look({})
+            return
+        for part in self._parts:
+            part.settle()
 
     def end(self, trial: str, more: Iterable[tuple[str, str]] = ()) -> tuple[Leftover, ...]:
         """A trial has cleaned up; gives what is now certain to be left.

@@ -126,6 +126,10 @@ def _signature(function: Function | None) -> inspect.Signature | None:
 class Toolbox:
     """Every tool of one trial: calls it, with stand-in and faults applied, and records the call."""
 
+    faults: Faults
+    """Those in force; set before the first call, as are the approvals."""
+    approvals: Approvals
+
     def __init__(
         self,
         recorder: Recorder,
@@ -135,8 +139,6 @@ class Toolbox:
         case_input: Any = None,
         pace: Pace | None = None,
     ) -> None:
-        self.faults = Faults((), 0)
-        self.approvals = Approvals(())
         self._recorder = recorder
         self._agent = agent
         self._input = case_input

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
@@ -37,6 +38,7 @@ from seatrial.environment.recorder import Recorder
 from seatrial.environment.sources import Sources
 from seatrial.environment.tools import Toolbox, Tools
 from seatrial.environment.watch import Watcher
+from seatrial.environment.within import Within
 
 __all__ = ["FixtureError", "TrialEnvironment", "TrialOver", "current_trial", "running_trial"]
 
@@ -112,7 +114,7 @@ class TrialEnvironment:
         self._toolbox = Toolbox(
             self.recorder,
             use_stand_ins=tools_mode == "stand_in",
-            agent=self._acting_agent,
+            agent=partial(_acting_agent, self.recorder, self._parts, spec),  # no cycle: what is over is gone at once
             case_input=case.input,
             pace=self.pace,
         )
@@ -136,8 +138,9 @@ class TrialEnvironment:
     def blocking(self) -> bool:
         """Whether setting up, observing and cleaning up may block, so that they belong into a thread."""
         spec = self._spec
-        declared = spec.database or spec.files or spec.function or spec.watch.globals or self._folder.made
-        return bool(declared) or any(observer.state is None for observer in spec.outcome.values())
+        if spec.database or spec.files or spec.function or spec.watch.globals or self._folder.made:
+            return True
+        return bool(spec.outcome) and any(observer.state is None for observer in spec.outcome.values())
 
     def _part(self, name: str, make: Callable[[], T]) -> T:
         """This trial's own copy of something, made when first asked for, by whichever thread."""
@@ -232,7 +235,8 @@ class TrialEnvironment:
     def record(self, event: ToolCall | HandoffEvent | ModelCall) -> None:
         """Add an event that just happened; it is kept when the agent raises later. TypeError for anything else."""
         if isinstance(event, (ToolCall, ModelCall)) and event.agent is None:
-            event = replace(event, agent=self._acting_agent())
+            agent = self._acting_agent()
+            event = event if agent is None else replace(event, agent=agent)
         self.recorder.report(event)
 
     def wait_for_model(self, name: str) -> None:
@@ -284,24 +288,13 @@ class TrialEnvironment:
         self.recorder.observe(Observable.TOOL_CALLS, Observable.HANDOFFS, Observable.APPROVALS)
 
     def _acting_agent(self) -> str | None:
-        active = self.recorder.active_agent
-        if active is not None:
-            return active
-        identity = self._parts.get("identity", self._spec.identity)
-        agent = identity.get("agent")
-        return None if agent is None else str(agent)
+        return _acting_agent(self.recorder, self._parts, self._spec)
 
     # --- its life ----------------------------------------------------------------------------------------------------
 
-    @contextmanager
-    def activate(self) -> Iterator[TrialEnvironment]:
+    def activate(self) -> AbstractContextManager[TrialEnvironment]:
         """While this lasts, this trial is `current_trial()` here, and in tasks and threads that take this context."""
-        outer = _CURRENT.get()
-        _CURRENT.set(self)
-        try:
-            yield self
-        finally:
-            _CURRENT.set(outer)
+        return Within(_CURRENT, self)
 
     def set_up(self) -> None:
         """Make everything that the fixture declares. Raises FixtureError: the trial is then invalid."""
@@ -359,10 +352,8 @@ class TrialEnvironment:
         changed, a file that cannot be removed.
         """
         problems: list[str] = []
-        with ExitStack() as last_to_first:
-            for part in (self._folder.remove, self._close_database, self._check_globals, self._end_fixture):
-                last_to_first.callback(_try, part, problems)
-            last_to_first.callback(self.recorder.end)
+        self.recorder.end()
+        _each((self._end_fixture, self._check_globals, self._close_database, self._folder.remove), problems)
         if problems:
             raise FixtureError("; ".join(problems))
 
@@ -412,11 +403,24 @@ class TrialEnvironment:
         return built
 
 
-def _try(part: Callable[[], None], problems: list[str]) -> None:
-    try:
-        part()
-    except FixtureError as error:
-        problems.append(str(error))
+def _acting_agent(recorder: Recorder, parts: Mapping[str, Any], spec: FixtureSpec) -> str | None:
+    """The last hand-off's target, else who the identity in force says."""
+    if recorder.active_agent is not None:
+        return recorder.active_agent
+    agent = parts.get("identity", spec.identity).get("agent")
+    return None if agent is None else str(agent)
+
+
+def _each(parts: Sequence[Callable[[], None]], problems: list[str]) -> None:
+    """Every part in order, whatever one of them raises; a FixtureError joins the problems."""
+    for place, part in enumerate(parts, start=1):
+        try:
+            part()
+        except FixtureError as error:
+            problems.append(str(error))
+        except BaseException:
+            _each(parts[place:], problems)
+            raise
 
 
 def _without_expectations(case: Case) -> Case:

@@ -71,7 +71,11 @@ _ANSWERS = {
     "response.language": "answer:language",
 }
 """Likewise for the graders of the final output."""
-_load = cache(load_object)
+
+
+@cache
+def _load(path: str) -> Any:
+    return load_object(f"seatrial.graders.{path}")
 
 
 @dataclass(frozen=True)
@@ -102,7 +106,7 @@ class BuiltIn:
 
     def grade(self, context: GradingContext) -> Grade | None:
         """The grade, None where it does not apply, such as in a turn that was never reached."""
-        seen = replace(context, expected=self.expected)
+        seen = context if context.expected is self.expected else replace(context, expected=self.expected)
         if self.turn is not None:
             if not self._reached(context.trace):
                 return None
@@ -115,14 +119,14 @@ class BuiltIn:
 
     @property
     def _function(self) -> Any:
-        path = _ANSWERS.get(self.key) or _CALLS[self.key]
-        return _load(f"seatrial.graders.{path}")
+        return _load(_ANSWERS.get(self.key) or _CALLS[self.key])
 
     def _said(self, trace: Trace) -> tuple[int, ...]:
         """The event in which the graded answer was said, where messages were observed."""
         if self.key not in _ANSWERS:
             return ()
-        return tuple(message.number for message in trace.of(Message) if message.role == "assistant")[-1:]
+        said = [event.number for event in trace.events if isinstance(event, Message) and event.role == "assistant"]
+        return tuple(said[-1:])
 
     def _reached(self, trace: Trace) -> bool:
         turn = self.turn or 1

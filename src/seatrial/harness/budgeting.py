@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, fsum, isfinite, log10
 from pathlib import Path
 
+from seatrial.core.ledger import Ledger
 from seatrial.core.ports import PlannedCase, Sink, TrialSource
 from seatrial.core.project import Project
 from seatrial.core.run import RunInfo, RunStatus
@@ -90,7 +91,7 @@ def trials_of(planned: Sequence[PlannedCase], info: RunInfo, only: Container[Tri
 
 
 def course_of(
-    source: TrialSource, sink: Sink, budget: Budget, project: Project, kept: Sequence[TrialRecord] = ()
+    source: TrialSource, sink: Sink, budget: Budget, project: Project, kept: Iterable[TrialRecord] = ()
 ) -> Course:
     """These trials within the budget. `kept`: every attempt on record already, whose cost counts."""
     if not budget.limited:
@@ -99,7 +100,7 @@ def course_of(
     return Course(guard, guard, guard)
 
 
-def resume_command(folder: Path, info: RunInfo, records: Sequence[TrialRecord]) -> str | None:
+def resume_command(folder: Path, info: RunInfo, records: Ledger) -> str | None:
     """How to go on with a run that ran out of budget; None for any other.
 
     The money it names should be enough for all trials, as far as the ones on record tell.
@@ -116,9 +117,9 @@ def resume_command(folder: Path, info: RunInfo, records: Sequence[TrialRecord]) 
     return shlex.join(words)
 
 
-def _enough(limit: float, info: RunInfo, records: Sequence[TrialRecord]) -> float:
-    costs = [cost for cost in map(cost_of_attempt, records) if cost is not None]
-    trials = len({record.key for record in records})
+def _enough(limit: float, info: RunInfo, records: Ledger) -> float:
+    costs = [cost for cost in map(cost_of_attempt, records.entries()) if cost is not None]
+    trials = records.trials
     if not trials or not fsum(costs):
         return 2 * limit
     return _rounded_up(max(fsum(costs) / trials * max(info.trials_planned, trials) * 1.1, limit))

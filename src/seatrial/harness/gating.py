@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -13,6 +14,7 @@ from typing import Any
 from seatrial.core.case import Case
 from seatrial.core.decision import Decision
 from seatrial.core.encoding import digest
+from seatrial.core.ledger import Ledger
 from seatrial.core.policy import Exceptions, Policy
 from seatrial.core.project import Project
 from seatrial.core.run import RunInfo, RunStatus
@@ -24,7 +26,7 @@ from seatrial.loading.config import find_root, load_project
 from seatrial.loading.files import is_there
 from seatrial.loading.policies import load_exceptions, load_policy
 from seatrial.report.files import write_json
-from seatrial.report.summary import summary
+from seatrial.report.summary import summary_of
 from seatrial.store.rundir import RunFolder, bytes_digest, is_run_folder
 from seatrial.store.verifying import Verified, verify
 from seatrial.verdict.baseline import Baseline, read_baseline, side_of_baseline
@@ -81,6 +83,9 @@ class Candidate:
                 raise UsageError(f"{folder}: {what}; run the older one again")
         if len({info.run_id for info in self.infos}) < len(self.infos):
             raise UsageError("the same run is named twice")
+        doubled = next(_not_independent(self.stored), None)
+        if doubled is not None:
+            raise UsageError(f"{doubled}; pooled runs are independent evidence, so name only one of them")
         curtailed = [folder for folder, info in zip(self.folders, self.infos, strict=True) if info.curtailed]
         if curtailed and len(self.folders) > 1:
             what = "stopped cases once they were decided (--stop-when-decided)"
@@ -92,15 +97,14 @@ class Candidate:
         return tuple({case.id: case for stored in self.stored for case in stored.cases}.values())
 
     @cached_property
-    def records(self) -> tuple[TrialRecord, ...]:
+    def records(self) -> Ledger:
         """Every attempt; trials of a later run are numbered on from those of the ones before."""
-        pooled: list[TrialRecord] = []
-        offsets: dict[str, int] = {}
+        parts: list[tuple[Ledger, Mapping[str, int]]] = []
+        offsets: Counter[str] = Counter()
         for stored in self.stored:
-            pooled += [_renumbered(record, offsets.get(record.case_id, 0)) for record in stored.records]
-            for case_id, planned in stored.info.trials.items():
-                offsets[case_id] = offsets.get(case_id, 0) + planned
-        return tuple(pooled)
+            parts.append((stored.records, dict(offsets)))
+            offsets.update(stored.info.trials)
+        return Ledger.pooled(parts)
 
     @cached_property
     def info(self) -> RunInfo:
@@ -147,8 +151,8 @@ class Candidate:
         return run.trace(record)
 
     def summary(self) -> dict[str, Any]:
-        """As `results.json`, over the pooled trials."""
-        return summary(self.info, self.cases, self.records)
+        """As `results.json`, over the pooled trials; rows of cases and trials are made as they are looked at."""
+        return summary_of(self.info, self.cases, self.results)
 
     def compared_with(self, baseline: Baseline) -> Comparison:
         """The baseline's cases beside its own."""
@@ -177,12 +181,31 @@ def _unlike(first: Verified, other: Verified) -> Iterator[str]:
             yield f"another {what} held than in the run before"
 
 
+def _not_independent(stored: Sequence[Verified]) -> Iterator[str]:
+    """Which of these runs hold the same trials: graded again, or run again."""
+    sources: dict[str, str] = {run.info.run_id: run.info.run_id for run in stored}
+    seen: dict[tuple[object, ...], str] = {}
+    for info, records in ((run.info, run.records) for run in stored):
+        if info.rerun_of and len(stored) > 1:
+            yield f"run {info.run_id} is a trial of {info.rerun_of} that was run again to be looked at"
+        if info.regraded_from:
+            other = sources.setdefault(info.regraded_from, info.run_id)
+            if other != info.run_id:
+                both = "is" if other == info.regraded_from else "and run " + other + " are"
+                yield f"run {info.run_id} {both} graded again from the trials of {info.regraded_from}"
+        for record in (record for record in records if record.started):
+            other = seen.setdefault(_identity(record), info.run_id)
+            if other != info.run_id:
+                yield f"runs {other} and {info.run_id} hold the same trial {record.key}"
+
+
+def _identity(record: TrialRecord) -> tuple[object, ...]:
+    """What no two trials that ran have in common: not even of one case, number and seed."""
+    return record.case_id, record.trial_index, record.attempt, record.seed, record.started, record.latency_ms
+
+
 def _terms(case: Case) -> tuple[object, ...]:
     return case.suite, case.risk, case.deterministic, case.thresholds, case.limits
-
-
-def _renumbered(record: TrialRecord, offset: int) -> TrialRecord:
-    return record if not offset else record.model_copy(update={"trial_index": record.trial_index + offset})
 
 
 @dataclass(frozen=True)

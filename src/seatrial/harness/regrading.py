@@ -291,7 +291,7 @@ def execute_regrade(planned: Regrade, on_trial: Callable[[TrialRecord, int, int]
     finally:
         writer.finish(planned.info.model_copy(update={"status": ended, "ended": _text_of(datetime.now(UTC))}))
     run = replace(load(planned.folder), warnings=planned.warnings)
-    write_results(planned.folder, run.summary())
+    write_results(planned.folder, run.results())
     remember(planned.folder, Path(planned.project.root))
     return Regraded(run, tuple(work.flips), work.flipped)
 
@@ -365,11 +365,9 @@ def _batches(items: Iterable[StoredTrial], size: int) -> Iterator[list[StoredTri
 def _evidence(stored: StoredTrial, record: TrialRecord, redactor: Redactor) -> Evidence:
     """What is on record of a trial, with the values of known secrets put back. `record` holds its whole output."""
     text = stored.line if record.outcome is None else stored.line + dumps(record.outcome).encode()
+    text = text if stored.record.output_file is None else text + dumps(record.output).encode()
     names = {name.decode("utf-8", "replace") for name in _MARK.findall(text)} if b"[secret:" in text else set()
-    trace = stored.trace(redactor.unmask(stored.data)) if names else stored.trace()
-    if stored.record.output_file is not None and trace.answered:
-        whole = redactor.unmask(record.output)
-        trace = trace.model_copy(update={"output": whole, "outputs": (*trace.outputs[:-1], whole)})
+    trace = stored.trace(redactor.unmask(stored.whole)) if names else stored.trace()
     outcome = redactor.unmask(record.outcome) if names else record.outcome
     return Evidence(record, trace, outcome, masked=bool(names), unknown=not names <= set(redactor.names))
 

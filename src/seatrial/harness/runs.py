@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seatrial.core.case import Case
+from seatrial.core.ledger import Ledger
 from seatrial.core.ports import Execution
 from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trace import Trace
@@ -29,7 +31,7 @@ from seatrial.harness.plan import Plan, Request, importable, plan
 from seatrial.harness.settings import settings_for
 from seatrial.loading.config import find_root
 from seatrial.report.files import write_results
-from seatrial.report.summary import summary
+from seatrial.report.summary import summary_of, whole
 from seatrial.runner.remaining import Remaining, earlier
 from seatrial.store.atomic import write_text
 from seatrial.store.rundir import RunFolder, RunWriter
@@ -52,8 +54,9 @@ class Run:
     info: RunInfo
     definitions: tuple[Case, ...]
     """The selected cases as they were written."""
-    trials: tuple[TrialRecord, ...]
-    """Every finished attempt, in the order in which they finished."""
+    trials: Ledger
+    """Every finished attempt, in the order in which they finished: a sequence of records, read from the run folder as
+    they are looked at."""
     warnings: tuple[Diagnostic, ...] = ()
 
     @cached_property
@@ -78,7 +81,11 @@ class Run:
 
     def summary(self) -> dict[str, Any]:
         """What `results.json` holds."""
-        return summary(self.info, self.definitions, self.trials)
+        return whole(self.results())
+
+    def results(self) -> dict[str, Any]:
+        """The same for reports: rows of cases and trials are made as they are looked at."""
+        return summary_of(self.info, self.definitions, self.cases)
 
     def trace(self, record: TrialRecord) -> Trace:
         """The stored trace of one trial."""
@@ -104,13 +111,12 @@ class Run:
 
 @dataclass
 class _Collector:
-    """A Sink that keeps records for the summary, tells of progress, and passes on to the run folder."""
+    """A Sink that passes on to the run folder and tells of progress."""
 
     writer: RunWriter
     total: int
     on_trial: OnTrial | None = None
     hidden: frozenset[str] = frozenset()
-    records: list[TrialRecord] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _closed: bool = False
 
@@ -121,9 +127,8 @@ class _Collector:
             if self._closed:
                 raise StorageError("the run has ended")
             kept = self.writer.write(record, trace)
-            self.records.append(kept)
         if self.on_trial is not None:
-            self.on_trial(kept, len(self.records), self.total)
+            self.on_trial(kept, len(self.writer.kept), self.total)
         return kept
 
     def close(self) -> None:
@@ -169,10 +174,10 @@ def _executing(
         writer = open_run(planned.folder, planned.info, _definitions(planned), planned.redactor)
         if not planned.info.rerun_of:
             remember(planned.folder, Path(planned.project.root))
-        collector = _Collector(writer, planned.total, on_trial, planned.hidden, list(writer.kept))
-        before = earlier(planned.cases, collector.records)
+        collector = _Collector(writer, planned.total, on_trial, planned.hidden)
+        before = earlier(planned.cases, writer.kept)
         left = Remaining(trials_of(planned.cases, planned.info, planned.only), before.finished)
-        course = course_of(left, collector, planned.budget, planned.project, kept=tuple(collector.records))
+        course = course_of(left, collector, planned.budget, planned.project, kept=writer.kept)
         execution = _Execution(lambda: executor.start(course.source, course.sink, before))
         status = RunStatus.INTERRUPTED
         try:
@@ -184,7 +189,12 @@ def _executing(
             execution.stop()
             raise
         finally:
-            execution.run = _end(planned, collector, status)
+            first = sys.exception()
+            try:
+                execution.run = _end(planned, collector, status)
+            except StorageError:  # a full disk takes the summary too: the trial that found no room is the one to name
+                if first is None:
+                    raise
     course.check(planned.folder)
 
 
@@ -201,13 +211,13 @@ def _same_folder() -> Iterator[None]:
 def _end(planned: Plan, collector: _Collector, status: RunStatus) -> Run:
     """Write what a finished or interrupted run leaves behind; `run.json`, which says that it has ended, comes last."""
     collector.close()
-    records = tuple(collector.records)
-    models = tuple(sorted({model for record in records for model in record.models}))
+    records = collector.writer.kept
+    models = tuple(sorted({model for entry in records.entries() for model in entry.models}))
     info = planned.info.model_copy(update={"status": status, "ended": _now(), "models": models})
     run = Run(planned.folder, info, _definitions(planned), records, planned.warnings)
     try:
         collector.writer.commit()
-        write_results(planned.folder, run.summary())
+        write_results(planned.folder, run.results())
         return replace(run, info=collector.writer.finish(info))
     finally:
         collector.writer.close()

@@ -38,17 +38,17 @@ def trial_of(run: Run, text: str) -> TrialRecord:
 
     Raises UsageError with the nearest case when there is none.
     """
-    case_id, number = _split(text, {record.case_id for record in run.trials})
-    records = [record for record in run.trials if record.case_id == case_id]
+    case_id, number = _split(text, set(run.trials.case_ids))
+    records = list(run.trials.entries(run.trials.of_case(case_id)))
     if not records:
         hint = did_you_mean(case_id, [case.id for case in run.definitions])
         raise UsageError(f"{run.folder} has no trial of {case_id!r}" + (f"; {hint}" if hint else ""))
     if number is None:
-        return next((record for record in records if record.status != "passed"), records[0])
+        return next((record for record in records if record.status != "passed"), records[0]).whole
     numbered = [record for record in records if record.trial_index == number]
     if not numbered:
         raise UsageError(f"{case_id} has trials 1 to {max(r.trial_index for r in records)}, no trial {number}")
-    return numbered[-1]
+    return numbered[-1].whole
 
 
 def _split(text: str, known: set[str]) -> tuple[str, int | None]:

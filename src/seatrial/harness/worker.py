@@ -2,10 +2,10 @@
 
 What travels is data: the request as JSON, and which trial. The project itself is loaded there, by its import paths.
 
-Rate limits and the limit for judges hold in each process apart: with `isolation: process` within one trial, on a
-cluster within one worker. What a trial may spend (`limits.cost_usd`, models without a price) is looked after there,
-what the run may spend here. What trials leave behind is looked for by the harness's own process alone (`process`), and
-not at all on a cluster, whose workers start and end threads of their own.
+Rate limits and the limit for judges are kept in one place for the whole run: with `isolation: process` by the harness's
+own process, on a cluster by the scheduler. What a trial may spend (`limits.cost_usd`, models without a price) is looked
+after there, what the run may spend here. What trials leave behind is looked for by the harness's own process alone
+(`process`), and not at all on a cluster, whose workers start and end threads of their own.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from seatrial.core.ledger import Counted
 from seatrial.core.ports import PlannedCase
 from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
@@ -61,8 +62,8 @@ class _InOrder:
         found = changes(self._before, census(self.root))
         self.tell({"changes": self.masked([dataclasses.asdict(change) for change in found])})
 
-    def finished(self, record: TrialRecord) -> None:
-        seen = seen_in(record)
+    def finished(self, record: Counted) -> None:
+        seen = seen_in(record.whole)
         if record.case_id in self.hidden:
             seen = Seen({name: text for name, text in seen.features.items() if not name.startswith("outcome ")})
         self.tell({"case": record.case_id, **self.masked({"features": dict(seen.features), "reason": seen.reason})})

@@ -6,7 +6,7 @@ alike - durations, times of day, ids, seeds - stands under `times` alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from seatrial.core.case import Case
@@ -15,6 +15,7 @@ from seatrial.core.grade import Grade
 from seatrial.core.run import RunInfo
 from seatrial.core.trial import Tokens, TrialRecord
 from seatrial.errors import ExitCode
+from seatrial.report.lazily import Lazily, whole
 from seatrial.verdict.figures import (
     CostFigure,
     agreement,
@@ -42,7 +43,7 @@ from seatrial.verdict.rows import (
 )
 from seatrial.verdict.trials import Cost, Trial, failure_text, reason_of, stable
 
-__all__ = ["RESULTS_VERSION", "VERDICTS", "summary", "summary_of"]
+__all__ = ["RESULTS_VERSION", "VERDICTS", "summary", "summary_of", "whole"]
 
 RESULTS_VERSION = 1
 
@@ -61,16 +62,19 @@ def summary(info: RunInfo, cases: Sequence[Case], records: Iterable[TrialRecord]
     `{version, suites, cases, graders, figures, problems, times}`; a rate or mean of nothing is None, with its
     counts beside it.
     """
-    return summary_of(info, cases, case_results(info, cases, records))
+    return whole(summary_of(info, cases, case_results(info, cases, records)))
 
 
 def summary_of(info: RunInfo, cases: Sequence[Case], results: Sequence[CaseResult]) -> dict[str, Any]:
-    """The same from results, which may be those of several runs together; `info` then speaks for all of them."""
+    """The same from results, which may be those of several runs together; `info` then speaks for all of them.
+
+    Rows of cases and trials are made as they are looked at (`Lazily`); `whole` makes them all.
+    """
     asking = {case.id: case for case in cases}
     return {
         "version": RESULTS_VERSION,
         "suites": [_suite(row) for row in suite_rows(results)],
-        "cases": [_case(result, asking[result.case_id]) for result in results],
+        "cases": Lazily(results, lambda result: _case(result, asking[result.case_id]), nested=True),
         "graders": [_row(row) for row in grader_rows(results, cases)],
         "figures": _figures(info, results),
         "problems": [_row(problem) for problem in problems(info, results)],
@@ -117,12 +121,12 @@ def _case(result: CaseResult, case: Case) -> dict[str, Any]:
         "invalid": result.invalid,
         "digest": result.digest,
         "grades": [_row(row) for row in grader_rows([result], [case])],
-        "trials_detail": [_trial(trial) for trial in result.recorded],
+        "trials_detail": Lazily(result.recorded, _trial),
     }
 
 
 def _trial(trial: Trial) -> dict[str, Any]:
-    record = trial.last
+    record = trial.last.whole
     return {
         "trial": trial.index,
         "attempts": len(trial.attempts),
@@ -137,7 +141,7 @@ def _trial(trial: Trial) -> dict[str, Any]:
         "tools": record.tools,
         "handoffs": [list(pair) for pair in record.handoffs],
         "tokens": _tokens(trial.tokens),
-        "cost_usd": trial.cost.usd,
+        "cost_usd": trial.cost_usd,
         "last_attempt": _last_attempt(trial),
         "grades": [_grade(grade) for grade in record.grades],
         "grader_failures": [
@@ -236,9 +240,26 @@ def _times(info: RunInfo, results: Sequence[CaseResult]) -> dict[str, Any]:
         "ended": info.ended,
         "seed": info.seed,
         "latency": _row(latency(results)),
-        "trials": [
-            {"id": result.case_id, "trial": trial.index, "started": trial.last.started, "ms": trial.last.latency_ms}
-            for result in results
-            for trial in result.recorded
-        ],
+        "trials": Lazily(_Recorded(results), _time),
     }
+
+
+def _time(trial: Trial) -> dict[str, Any]:
+    last = trial.last
+    return {"id": last.case_id, "trial": last.trial_index, "started": last.started, "ms": last.latency_ms}
+
+
+class _Recorded(Sequence[Trial]):
+    """The trials on record of all cases, one case after another."""
+
+    def __init__(self, results: Sequence[CaseResult]) -> None:
+        self._results = results
+
+    def __len__(self) -> int:
+        return sum(result.run for result in self._results)
+
+    def __iter__(self) -> Iterator[Trial]:
+        return (trial for result in self._results for trial in result.recorded)
+
+    def __getitem__(self, number: Any) -> Any:
+        return tuple(self)[number]

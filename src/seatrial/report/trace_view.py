@@ -11,6 +11,7 @@ from rich.text import Text
 from seatrial.core.case import Case
 from seatrial.core.encoding import SHOWN
 from seatrial.core.grade import Grade, Verdict
+from seatrial.core.ledger import Ledger
 from seatrial.core.trace import (
     AgentError,
     Approval,
@@ -32,7 +33,7 @@ from seatrial.core.trace import (
 from seatrial.core.trial import Tokens, TrialRecord
 from seatrial.report.literal import inline, value_text
 from seatrial.report.screen import STATUS_STYLES, Cell, Screen, left, money, right, seconds, times
-from seatrial.verdict.trials import Trial, reason_of
+from seatrial.verdict.trials import Trial, Trials, reason_of
 
 __all__ = ["call_text", "print_trace"]
 
@@ -60,7 +61,8 @@ def print_trace(
     console.print()
     screen.line(_foot(screen, record))
     if len(attempts) > 1:
-        screen.line(_all_attempts(screen, Trial(tuple(attempts))))
+        (trial,) = Trials(Ledger.of(attempts), record.case_id)
+        screen.line(_all_attempts(screen, trial))
 
 
 def call_text(name: str, arguments: Any, limit: int = SHOWN) -> str:

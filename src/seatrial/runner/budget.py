@@ -26,11 +26,15 @@ from __future__ import annotations
 
 import threading
 import time
+from array import array
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from math import fsum
+from operator import attrgetter
 
 from seatrial.core.case import Case
+from seatrial.core.ledger import Counted, Ledger
 from seatrial.core.ports import PlannedCase, Sink, TrialSource
 from seatrial.core.trace import ModelCallEvent, StopReason, Trace
 from seatrial.core.trial import InvalidReason, TrialRecord
@@ -67,7 +71,7 @@ def own_limit(case: Case) -> float | None:
     return case.thresholds.max_estimated_cost_usd if stop is None else stop
 
 
-def cost_of_attempt(record: TrialRecord) -> float | None:
+def cost_of_attempt(record: Counted) -> float | None:
     """USD of one attempt, judges included; None when part of it is unknown."""
     if record.cost_usd is None and _never_began(record):
         return record.judge_cost_usd
@@ -76,7 +80,7 @@ def cost_of_attempt(record: TrialRecord) -> float | None:
     return record.cost_usd + record.judge_cost_usd
 
 
-def _never_began(record: TrialRecord) -> bool:
+def _never_began(record: Counted) -> bool:
     return record.stop_reason is StopReason.HARNESS_ERROR and record.invalid_reason is InvalidReason.FIXTURE
 
 
@@ -112,11 +116,11 @@ class WithinBudget:
         self._withheld: PlannedCase | None = None
         self._index = 0
         self._in_flight: dict[Key, _InFlight] = {}
-        self._costs: dict[str, list[float]] = {}
+        self._costs: dict[str, array[float]] = {}
         self._spent = 0.0
         self._dearest: float | None = None
         self._lock = threading.RLock()
-        self._count_kept(kept)
+        self._count_kept(Ledger.of(kept))
 
     @property
     def spent_usd(self) -> float:
@@ -146,7 +150,7 @@ class WithinBudget:
             self._in_flight[planned.case.id, index] = reservation
             return planned, index
 
-    def finished(self, record: TrialRecord) -> None:
+    def finished(self, record: Counted) -> None:
         """A trial ended: nothing is set aside for it any more."""
         with self._lock:
             trial = self._in_flight.pop((record.case_id, record.trial_index), None)
@@ -223,15 +227,15 @@ class WithinBudget:
         return (call.model for call in calls if call.model is not None and call.model not in self._prices)
 
     def _learn(self, case_id: str, cost: float) -> None:
-        self._costs.setdefault(case_id, []).append(cost)
+        self._costs.setdefault(case_id, array("d")).append(cost)
         self._dearest = cost if self._dearest is None else max(self._dearest, cost)
 
-    def _count_kept(self, kept: Iterable[TrialRecord]) -> None:
-        trials: dict[Key, list[float | None]] = {}
-        for record in kept:
-            trials.setdefault((record.case_id, record.trial_index), []).append(cost_of_attempt(record))
-        for (case_id, _), costs in trials.items():
-            known = [cost for cost in costs if cost is not None]
-            self._spent += fsum(known)
-            if len(known) == len(costs):
-                self._learn(case_id, fsum(known))
+    def _count_kept(self, kept: Ledger) -> None:
+        for case_id in kept.case_ids:
+            entries = kept.entries(kept.of_case(case_id))
+            for _, attempts in groupby(entries, key=attrgetter("trial_index")):
+                costs = list(map(cost_of_attempt, attempts))
+                known = [cost for cost in costs if cost is not None]
+                self._spent += fsum(known)
+                if len(known) == len(costs):
+                    self._learn(case_id, fsum(known))

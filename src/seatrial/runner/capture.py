@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any, TextIO, cast
+
+from seatrial.environment.within import Within
 
 __all__ = ["Log", "captured_output"]
 
@@ -37,14 +39,9 @@ class Log:
         note = f"\n... {self._dropped} more characters were printed" if self._dropped else ""
         return "".join(self._parts) + note
 
-    @contextmanager
-    def active(self) -> Iterator[None]:
+    def active(self) -> AbstractContextManager[Log]:
         """What this task (and the threads it starts with its context) prints goes here."""
-        token = _current.set(self)
-        try:
-            yield
-        finally:
-            _current.reset(token)
+        return Within(_current, self)
 
 
 class _Router:

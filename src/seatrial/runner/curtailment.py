@@ -17,8 +17,9 @@ import heapq
 from collections import deque
 from collections.abc import Sequence
 
+from seatrial.core.ledger import Counted
 from seatrial.core.ports import PlannedCase
-from seatrial.core.trial import TrialRecord, TrialStatus
+from seatrial.core.trial import TrialStatus
 
 __all__ = ["CurtailedTrials"]
 
@@ -34,7 +35,7 @@ class _Course:
         self.queued = False
         self.waiting = deque(range(1, planned.trials + 1))
 
-    def count(self, record: TrialRecord) -> None:
+    def count(self, record: Counted) -> None:
         self.passes_to_win -= record.status is TrialStatus.PASSED
         self.fails_to_lose -= record.status is TrialStatus.FAILED
 
@@ -69,7 +70,7 @@ class CurtailedTrials:
         self._queue_if_ready(case_id)
         return course.planned, index
 
-    def finished(self, record: TrialRecord) -> None:
+    def finished(self, record: Counted) -> None:
         """A trial ended: its case is nearer to its verdict, or needs another trial in its place."""
         course = self._courses[record.case_id]
         course.in_flight -= 1

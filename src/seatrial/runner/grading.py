@@ -18,6 +18,8 @@ from seatrial.runner.waiting import Places
 
 __all__ = ["Grading", "context_of", "error_text", "grade"]
 
+_NOBODY_WAITS = contextlib.nullcontext()
+
 
 @dataclass
 class Grading:
@@ -85,7 +87,7 @@ async def grade(graders: Sequence[Grader], context: GradingContext, judges: Plac
             continue
         asks = bool(getattr(grader, "judge", False))
         try:
-            async with judges if asks and judges is not None else contextlib.nullcontext():
+            async with judges if asks and judges is not None else _NOBODY_WAITS:
                 said = await in_thread(grader.grade, context) if grader.blocking else grader.grade(context)
                 said = await said if inspect.isawaitable(said) else said
         except BaseException as error:  # the grader call: what it raises, SystemExit too, is its own failure
@@ -96,9 +98,16 @@ async def grade(graders: Sequence[Grader], context: GradingContext, judges: Plac
             continue
         if said is not None:
             grading.judge_costs += [said.cost_usd] if asks else []
-            required = grader.required and said.required
-            grading.grades.append(said.model_copy(update={"name": grader.name, "required": required}))
+            grading.grades.append(_named(said, grader))
     return grading
+
+
+def _named(said: Grade, grader: Grader) -> Grade:
+    """The grade under its grader's name."""
+    name, required = grader.name, grader.required and said.required
+    if said.name == name and said.required is required:
+        return said
+    return said.model_copy(update={"name": name, "required": required})
 
 
 def _failure(grader: Grader, error: BaseException) -> GraderFailure:

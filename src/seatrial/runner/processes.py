@@ -11,7 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
@@ -73,6 +73,8 @@ class TrialProcess:
     """Exit code, or the negative number of the signal that ended it; resolves when it has ended."""
     messages: _Messages
     prints: _Prints
+    write: Callable[[bytes], None]
+    """Sends it bytes, without waiting."""
     transports: tuple[asyncio.BaseTransport, ...] = ()
 
     def __post_init__(self) -> None:
@@ -91,6 +93,10 @@ class TrialProcess:
         """Its messages as they come, until it has ended and nothing is left to read."""
         while (message := await self.messages.queue.get()) is not None:
             yield message
+
+    def answer(self, message: Mapping[str, Any]) -> None:
+        """Tell it what it asked for."""
+        self.write(_framed(dumps(message).encode("utf-8")))
 
     async def end(self) -> int:
         """End it with its whole process group, politely at first; gives its status. What it printed is read."""
@@ -147,6 +153,10 @@ class Launcher:
         return dumps({"bench": self.bench, "setup": dict(self.setup), "job": job}).encode("utf-8")
 
 
+def _framed(data: bytes) -> bytes:
+    return LENGTH.pack(len(data)) + data
+
+
 def _command(call: str) -> list[str]:
     """A Python that imports what this one can import, and makes the call."""
     module = "seatrial.runner.trial_process"
@@ -168,10 +178,9 @@ async def _fresh(given: bytes) -> TrialProcess:
     ]
     status = asyncio.ensure_future(_status(process, copying))
     with contextlib.suppress(ConnectionError):  # it may have died already: its status tells
-        process.stdin.write(given)
+        process.stdin.write(_framed(given))
         await process.stdin.drain()
-        process.stdin.close()
-    return TrialProcess(process.pid, status, messages, prints)
+    return TrialProcess(process.pid, status, messages, prints, process.stdin.write)
 
 
 async def _status(process: asyncio.subprocess.Process, copying: Sequence[asyncio.Future[None]]) -> int:
@@ -273,18 +282,18 @@ class _Nursery:
         self._number += 1
         number, loop = self._number, asyncio.get_running_loop()
         begun = self._jobs[number] = loop.create_future()
-        messages, messages_in = os.pipe()
+        messages, theirs = socket.socketpair()
         prints, prints_in = os.pipe()
         try:
             order = dumps({"number": number, "job": dict(job)}).encode("utf-8")
-            socket.send_fds(self._control, [order], [messages_in, prints_in])
+            socket.send_fds(self._control, [order], [theirs.fileno(), prints_in])
         finally:
-            os.close(messages_in)
+            theirs.close()
             os.close(prints_in)
-        heard, told = await loop.connect_read_pipe(_Messages, _file(messages))
+        heard, told = await loop.create_unix_connection(_Messages, sock=messages)
         printed, log = await loop.connect_read_pipe(_Prints, _file(prints))
         pid, status = await asyncio.shield(begun)
-        return TrialProcess(pid, status, told, log, (heard, printed))
+        return TrialProcess(pid, status, told, log, heard.write, (heard, printed))
 
     def close(self) -> None:
         """Let it go; it ends every trial that still runs."""

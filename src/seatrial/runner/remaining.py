@@ -6,47 +6,77 @@ retries, with attempts left, goes on with the next attempt; so does one whose la
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
 
 from seatrial.core.case import Retries
+from seatrial.core.ledger import Counted, Entry, Ledger
 from seatrial.core.ports import Earlier, PlannedCase, TrialSource
 from seatrial.core.trial import TrialRecord
 from seatrial.runner.retrying import worth_retrying
 
-__all__ = ["Earlier", "Remaining", "earlier"]
+__all__ = ["Earlier", "Finished", "Remaining", "earlier"]
 
 Place = tuple[str, int]
 """Case id and trial number."""
 
 
-def earlier(planned: Sequence[PlannedCase], records: Iterable[TrialRecord]) -> Earlier:
+def earlier(planned: Sequence[PlannedCase], kept: Iterable[TrialRecord]) -> Earlier:
     """Sort what is on record by whether it needs more."""
-    last: dict[Place, TrialRecord] = {}
-    broken_off: Counter[Place] = Counter()
-    for record in records:
-        place = (record.case_id, record.trial_index)
-        broken_off[place] += record.broken_off
-        if place not in last or last[place].attempt < record.attempt:
-            last[place] = record
+    records = Ledger.of(kept)
     retries = {item.case.id: item.case.retries for item in planned}
-    more = {
-        place: record.attempt
-        for place, record in last.items()
-        if _has_more(record, retries.get(place[0]), broken_off[place])
-    }
-    finished = {place: record for place, record in last.items() if place not in more}
-    return Earlier(finished, more, {place: broken_off[place] for place in more if broken_off[place]})
+    more: dict[Place, int] = {}
+    broken_off: Counter[Place] = Counter()
+    for entry in records.entries():
+        if entry.broken_off:
+            broken_off[entry.case_id, entry.trial_index] += 1
+    for case_id in records.case_ids:
+        for trial in _last_attempts(records, case_id):
+            place = (case_id, trial.trial_index)
+            if _has_more(trial, retries.get(case_id), broken_off[place]):
+                more[place] = trial.attempt
+    return Earlier(Finished(records, more), more, {place: broken_off[place] for place in more if broken_off[place]})
 
 
-def _has_more(record: TrialRecord, retries: Retries | None, broken_off: int) -> bool:
-    return retries is not None and worth_retrying(record, retries, broken_off=broken_off)
+def _has_more(entry: Entry, retries: Retries | None, broken_off: int) -> bool:
+    if retries is None or not (entry.broken_off or retries.attempts > 1):
+        return False
+    return worth_retrying(entry.whole, retries, broken_off=broken_off)
+
+
+def _last_attempts(records: Ledger, case_id: str) -> Iterator[Entry]:
+    """Of every trial of the case, in order."""
+    entries = records.entries(records.of_case(case_id))
+    return (deque(attempts, maxlen=1)[0] for _, attempts in groupby(entries, key=attrgetter("trial_index")))
+
+
+class Finished(Mapping[Place, Entry]):
+    """The last attempt of every trial on record that needs no more; looked up as it is asked for."""
+
+    def __init__(self, records: Ledger, more: Container[Place]) -> None:
+        self._records = records
+        self._more = more
+
+    def __getitem__(self, place: Place) -> Entry:
+        entry = None if place in self._more else self._records.last(*place)
+        if entry is None:
+            raise KeyError(place)
+        return entry
+
+    def __iter__(self) -> Iterator[Place]:
+        places = dict.fromkeys((entry.case_id, entry.trial_index) for entry in self._records.entries())
+        return (place for place in places if place not in self._more)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 class Remaining:
     """A TrialSource: another one's trials without those on record; it is told of these as if they had just run."""
 
-    def __init__(self, source: TrialSource, finished: Mapping[Place, TrialRecord]) -> None:
+    def __init__(self, source: TrialSource, finished: Mapping[Place, Counted]) -> None:
         self._source = source
         self._finished = finished
 
@@ -59,6 +89,6 @@ class Remaining:
             self._source.finished(record)
         return None
 
-    def finished(self, record: TrialRecord) -> None:
+    def finished(self, record: Counted) -> None:
         """A trial ended."""
         self._source.finished(record)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 
+from seatrial.core.ledger import Counted
 from seatrial.core.ports import PlannedCase
-from seatrial.core.trial import TrialKey, TrialRecord
+from seatrial.core.trial import TrialKey
 
 __all__ = ["FixedTrials"]
 
@@ -29,7 +30,7 @@ class FixedTrials:
         """The next trial, or None when all were handed out."""
         return next(self._waiting, None)
 
-    def finished(self, record: TrialRecord) -> None:
+    def finished(self, record: Counted) -> None:
         """Fixed numbers do not depend on results."""
 
 

@@ -36,7 +36,7 @@ from seatrial.core.trace import (
     text_of,
 )
 from seatrial.core.trajectory import trace_tallies
-from seatrial.core.trial import InvalidReason, Leftover, TrialKey, TrialRecord
+from seatrial.core.trial import InvalidReason, Leftover, TrialRecord
 from seatrial.core.usage import Price, cost_of_calls, sum_tokens
 from seatrial.environment.failure import FixtureError, as_raised, cancelled_by_us
 from seatrial.environment.pace import Pace, Rates
@@ -180,8 +180,7 @@ class TrialAttempt:
         finally:
             if self._course is course and os.getpid() == self._pid:
                 leftovers = await self._leave(course)
-        record = _record(self.planned, trace, context, grading, course)
-        return record.model_copy(update={**self._numbers, "leftovers": leftovers}), trace
+        return _record(self.planned, trace, context, grading, course, **self._numbers, leftovers=leftovers), trace
 
     async def _leave(self, course: _Course) -> tuple[Leftover, ...]:
         """Clean up, then look at what is left."""
@@ -228,13 +227,13 @@ class TrialAttempt:
             self._watch.begin()
             if not await _set_up(environment, course):
                 return
-        with environment.activate(), course.log.active():
-            if not course.cut:
-                self.on_agent(True)
-                await _agent_turns(self, self._agent, self.planned, course, self._settings)
-                self._check_still_ours(course)
-                self.on_agent(False)
-            if course.ready:
+        if not course.cut:
+            self.on_agent(True)
+            await _agent_turns(self, self._agent, self.planned, course, self._settings)
+            self._check_still_ours(course)
+            self.on_agent(False)
+        if course.ready and environment.outcome:
+            with environment.activate(), course.log.active():
                 await _observe(environment, course)
 
 
@@ -258,7 +257,7 @@ class Watch:
 
     def __init__(self, surroundings: Surroundings | None, case_id: str, trial_index: int) -> None:
         self._surroundings = surroundings
-        self._trial = str(TrialKey(case_id=case_id, trial_index=trial_index))
+        self._trial = f"{case_id}#{trial_index}"
         self._begun = False
 
     def begin(self) -> None:
@@ -310,9 +309,10 @@ async def _agent_turns(
     limit = asyncio.timeout(limit_s)
     course.deadline = time.monotonic() + limit_s - environment.pace.waited_s
     try:
-        async with limit:
+        async with limit:  # outside the trial's context, which its timer would keep alive long after the trial
             environment.pace.on_wait = _extending(limit, attempt.on_wait)
-            await _converse(environment, agent, planned, course)
+            with environment.activate(), course.log.active():
+                await _converse(environment, agent, planned, course)
     except (StepLimitReached, CostLimitReached):
         course.stop_reason = StopReason.MAX_STEPS
     except FixtureError as error:  # an adapter's own `reset`: its surroundings failed, not the agent
@@ -436,8 +436,8 @@ def _trace_of(environment: TrialEnvironment, agent: Agent[TrialEnvironment], cou
     recorder = environment.recorder
     events = recorder.freeze()
     observes = frozenset(agent.observes | recorder.observes)
-    model_calls = sum(isinstance(event, ModelCallEvent) for event in events)
-    tool_calls = sum(isinstance(event, ToolCallEvent) for event in events)
+    kinds = [type(event) for event in events]
+    model_calls, tool_calls = kinds.count(ModelCallEvent), kinds.count(ToolCallEvent)
     by_tools = not model_calls and Observable.MODEL_CALLS not in observes
     seen = Observable.TOOL_CALLS in observes if by_tools else True
     return Trace(
@@ -445,7 +445,7 @@ def _trace_of(environment: TrialEnvironment, agent: Agent[TrialEnvironment], cou
         observes=observes,
         unobserved={what: why for what, why in recorder.unobserved.items() if what not in observes},
         output=course.outputs[-1][0] if course.outputs and course.stop_reason is StopReason.ANSWERED else None,
-        outputs=tuple(output for output, _ in course.outputs),
+        outputs=tuple([output for output, _ in course.outputs]),
         stop_reason=course.stop_reason,
         error=course.error,
         ordered=recorder.ordered,
@@ -474,10 +474,12 @@ def _grading_context(
 
 
 def _record(
-    planned: PlannedCase, trace: Trace, context: GradingContext, grading: Grading, course: _Course
+    planned: PlannedCase, trace: Trace, context: GradingContext, grading: Grading, course: _Course, **more: Any
 ) -> TrialRecord:
-    calls = list(trace.of(ModelCallEvent))
+    calls = [event for event in trace.events if isinstance(event, ModelCallEvent)]
+    names = [event.name for event in trace.events if isinstance(event, ToolCallEvent)]
     return TrialRecord(
+        **more,
         case_id=planned.case.id,
         suite=planned.case.suite,
         **grading.verdict(course.stop_reason, course.broken, foreseen=course.waits_as_scripted),
@@ -488,8 +490,8 @@ def _record(
         outcome=None if context.outcome is None else dict(context.outcome),
         steps=trace.steps,
         steps_are_tool_calls=trace.steps_are_tool_calls,
-        tools=dict(sorted(Counter(call.name for call in trace.tool_calls).items())),
-        handoffs=tuple((handoff.source, handoff.target) for handoff in trace.of(Handoff)),
+        tools=dict(sorted(Counter(names).items())) if names else {},
+        handoffs=tuple([(event.source, event.target) for event in trace.events if isinstance(event, Handoff)]),
         tallies=trace_tallies(trace),
         models=tuple(sorted({call.model for call in calls if call.model})),
         tokens=sum_tokens(calls),
@@ -500,7 +502,7 @@ def _record(
         started=course.started,
         case_digest=planned.digest,
         fixture_digest=planned.fixture_digest,
-        canaries_planted=dict(context.secrets) != dict(planned.secrets),
+        canaries_planted=context.secrets != planned.secrets,
         observes=tuple(sorted(trace.observes)),
     )
 

@@ -1,10 +1,12 @@
 """What runs in a process of its own: one trial, which tells the harness of everything as it happens.
 
+What holds for the whole run (rate limits, the limit for judges) the harness keeps: the trial asks, and gets an answer.
+
 Two ways to come to such a process. Where it is possible (Linux), one process loads the project once and forks a
 process a trial: a trial costs milliseconds. Elsewhere, or when the project left threads running that no fork would
 carry over, each trial gets a fresh interpreter.
 
-Whoever starts it gives a JSON object on standard input:
+Whoever starts it gives a JSON object on standard input (a fresh interpreter gets it as a message, and answers follow):
 `{"bench": "module:object", "setup": {...}, "job": {...} or null}`. The object is called with the setup and gives the
 Bench, which holds the project. A job is `{"case_id", "trial_index", "attempt", "digest"}`.
 """
@@ -25,6 +27,8 @@ import threading
 import traceback
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, Protocol
 
@@ -32,9 +36,11 @@ from seatrial.core.encoding import dumps, to_json
 from seatrial.core.ports import Agent, PlannedCase
 from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
+from seatrial.environment.pace import Kind
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.errors import SeatrialError
 from seatrial.registry import load_object
+from seatrial.runner.asking import AskedPlaces, AskedRates
 from seatrial.runner.trial import TrialAttempt, TrialSettings
 from seatrial.runner.watchdog import until_done
 
@@ -62,10 +68,19 @@ class Bench(Protocol):
 class _Wire:
     """Sends messages to the harness, whole, from any thread of this process (a fork of it stays silent)."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, answers: int) -> None:
         self._file: BinaryIO = open(descriptor, "wb", buffering=0)  # noqa: SIM115  for the process's life
-        self._lock = threading.Lock()
+        self._answers = answers
+        self._lock, self._asking = threading.Lock(), threading.Lock()
         self._pid = os.getpid()
+
+    def ask(self, message: dict[str, Any]) -> dict[str, Any] | None:
+        """What the harness answers, once it does; None in a fork, which would take answers from this process."""
+        if os.getpid() != self._pid:
+            return None
+        with self._asking:
+            self.send(message)
+            return _message(self._answers)
 
     def send(self, message: dict[str, Any]) -> None:
         if os.getpid() != self._pid:
@@ -75,6 +90,23 @@ class _Wire:
         with self._lock:
             while left:
                 left = left[self._file.write(left) :]
+
+
+def _message(descriptor: int) -> dict[str, Any]:
+    """The next one that comes through it."""
+    (length,) = LENGTH.unpack(_bytes(descriptor, LENGTH.size))
+    message: dict[str, Any] = json.loads(_bytes(descriptor, length))
+    return message
+
+
+def _bytes(descriptor: int, count: int) -> bytes:
+    data = b""
+    while len(data) < count:
+        more = os.read(descriptor, count - len(data))
+        if not more:
+            raise EOFError("the harness has ended")
+        data += more
+    return data
 
 
 def _text(message: dict[str, Any]) -> str:
@@ -87,7 +119,8 @@ def _text(message: dict[str, Any]) -> str:
 def _run(bench: Bench, job: dict[str, Any], wire: _Wire) -> None:
     with bench.surroundings():
         planned = bench.planned(job["case_id"], job["digest"])
-        attempt = TrialAttempt(bench.agent, planned, job["trial_index"], bench.settings, job["attempt"])
+        settings = _asking(bench.settings, wire)
+        attempt = TrialAttempt(bench.agent, planned, job["trial_index"], settings, job["attempt"])
         attempt.environment.recorder.on_change = lambda change: wire.send({"change": change})
         attempt.on_wait = lambda seconds: wire.send({"waits": float(seconds)})
         attempt.on_agent = lambda begins: wire.send({"agent": begins})
@@ -95,6 +128,21 @@ def _run(bench: Bench, job: dict[str, Any], wire: _Wire) -> None:
         asyncio.set_event_loop(loop)
         record, trace = until_done(loop, loop.create_task(attempt.run()))
         wire.send(_result(record, trace))
+
+
+def _asking(own: TrialSettings, wire: _Wire) -> TrialSettings:
+    """The settings, with the limits that hold for the whole run left to the harness."""
+
+    def seconds(kind: Kind, name: str) -> float | None:
+        answer = wire.ask({"turn": [kind, name]})
+        return None if answer is None else float(answer["seconds"])
+
+    rates = None if own.rates is None else AskedRates(own.rates.spec, seconds)
+    judges = own.judges
+    if judges is not None:
+        take, give_back = partial(wire.ask, {"judge": True}), partial(wire.send, {"judge": False})
+        judges = AskedPlaces(judges.places, take, give_back)
+    return replace(own, rates=rates, judges=judges)
 
 
 def _result(record: TrialRecord, trace: Trace) -> dict[str, Any]:
@@ -136,9 +184,9 @@ def _print_to(descriptor: int) -> None:
 
 
 def single() -> NoReturn:
-    """The trial that standard input names; messages go to standard output, prints to standard error."""
-    given = json.load(sys.stdin)
-    wire = _Wire(os.dup(1))
+    """The trial that standard input names. Messages go to standard output, prints to standard error."""
+    given = _message(0)
+    wire = _Wire(os.dup(1), os.dup(0))
     _print_to(2)
     _limit_damage(_processes_of_user())
 
@@ -154,9 +202,9 @@ def single() -> NoReturn:
 def serve(descriptor: int) -> None:
     """Load the bench that standard input names, then fork a process for every job that comes through the socket.
 
-    A job comes with two descriptors: for messages and for prints. Answers are `{"ready": true}` (or `{"failed":
-    text}`, `{"threads": [names]}` when it cannot fork safely), `{"job", "pid"}` and `{"pid", "status"}`, the exit code
-    or the negative number of the signal. When the socket closes everything that was started here is ended.
+    A job comes with two descriptors: for messages in both directions, and for prints. Answers are `{"ready": true}` (or
+    `{"failed": text}`, `{"threads": [names]}` when it cannot fork safely), `{"job", "pid"}` and `{"pid", "status"}`:
+    exit code or negative number of the signal. When the socket closes everything that was started here is ended.
     """
     _Nursery(socket.socket(fileno=descriptor)).serve(json.load(sys.stdin))
 
@@ -224,19 +272,24 @@ class _Nursery:
 
     def _become_trial(self, job: dict[str, Any], messages: int, prints: int) -> NoReturn:
         os.setsid()
+        _adopt_orphans()
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         self._control.close()
         os.set_inheritable(messages, False)
-        wire = _Wire(messages)
+        wire = _Wire(messages, messages)
         _print_to(prints)
         os.close(prints)
         _limit_damage(self._processes)
         _leave_after(lambda: _run(self._bench, job["job"], wire), wire)
 
     def _bury(self) -> None:
-        """Tell of every trial that has ended, after what it left in its process group was ended too."""
+        """Tell of every trial that has ended, after all that it left was ended too.
+
+        That is its process group, and what left the group: each trial adopts its own orphans, so that a process which
+        comes to be a child of this one has outlived its trial.
+        """
         while True:
             try:
                 ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -249,19 +302,26 @@ class _Nursery:
             os.waitpid(ended.si_pid, 0)
             if ended.si_pid in self._living:
                 self._living.remove(ended.si_pid)
+                self._end_outlived()
                 status = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
                 self._answer({"pid": ended.si_pid, "status": status})
 
     def _end_all(self) -> None:
-        """End every trial, and what left its process group and thereby came to be a child of this process."""
+        """End every trial with all that it started."""
         for pid in self._living:
             _kill_group(pid)
-        while children := _children():
-            for pid in children:
+        self._living.clear()
+        self._end_outlived()
+
+    def _end_outlived(self) -> None:
+        """End the children that are no living trial, and theirs, which thereby become this process's."""
+        while outlived := set(_children()) - self._living:
+            for pid in outlived:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(-1, 0)
+            for pid in outlived:
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(pid, 0)
 
 
 def _adopt_orphans() -> None:

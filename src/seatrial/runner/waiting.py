@@ -11,8 +11,8 @@ import threading
 from collections import deque
 from types import TracebackType
 
+from seatrial.core.ledger import Counted
 from seatrial.core.ports import PlannedCase, TrialSource
-from seatrial.core.trial import TrialRecord
 
 __all__ = ["Places", "Turns"]
 
@@ -84,7 +84,7 @@ class Turns:
         with self._lock:
             self._line.leave(turn)
 
-    def finished(self, record: TrialRecord) -> None:
+    def finished(self, record: Counted) -> None:
         """A trial ended; someone may go on."""
         with self._lock:
             self._in_flight -= 1

@@ -200,6 +200,7 @@ class Running:
             except Relieved:
                 return
             self._hand_over(worker, record, trace)
+            await asyncio.sleep(0)  # agents that never wait would keep the loop from turning
 
     async def _next_attempt(self, worker: _Worker) -> Attempt | None:
         """What a worker is to do next; None when it is replaced, or nothing is left to do."""

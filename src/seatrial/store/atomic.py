@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from seatrial.errors import StorageError
 
-__all__ = ["write_lines", "write_text"]
+__all__ = ["write_parts", "write_text"]
 
 
 def write_text(path: Path, text: str, *, durable: bool = False) -> None:
@@ -18,23 +18,11 @@ def write_text(path: Path, text: str, *, durable: bool = False) -> None:
 
     `durable`: it is on the disk when this returns, so that the end of the machine leaves the new file too.
     """
-    _replace(path, (text,), durable=durable)
+    write_parts(path, (text,), durable=durable)
 
 
-def write_lines(path: Path, lines: Iterable[str]) -> int:
-    """Replace the file at `path` by these lines, made while they are written; gives their number. As `write_text`."""
-    counted = [0]
-
-    def ended() -> Iterator[str]:
-        for line in lines:
-            counted[0] += 1
-            yield line + "\n"
-
-    _replace(path, ended())
-    return counted[0]
-
-
-def _replace(path: Path, parts: Iterable[str], *, durable: bool = False) -> None:
+def write_parts(path: Path, parts: Iterable[str], *, durable: bool = False) -> None:
+    """The same with the text in pieces, which are written as they come. What making them raises passes through."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -49,8 +37,8 @@ def _replace(path: Path, parts: Iterable[str], *, durable: bool = False) -> None
     except OSError as error:
         raise StorageError(f"{path}: cannot be written ({error.strerror or error})") from error
     finally:
-        with contextlib.suppress(OSError):  # there is none when all went well; else the first error is the one to tell
-            temporary.unlink()
+        with contextlib.suppress(OSError):  # the first error is the one to tell
+            temporary.unlink(missing_ok=True)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -47,6 +47,8 @@ class Line(NamedTuple):
 
     place: str
     """`file:number`, for messages."""
+    at: int
+    """Position in the file, in bytes."""
     text: bytes
     """With its line feed."""
     data: Any
@@ -69,11 +71,13 @@ def finished_lines(folder: Path) -> Iterator[Line]:
 def _whole_lines(path: Path) -> Iterator[Line]:
     if not path.is_file():
         return
+    at = 0
     with path.open("rb") as file:
         for number, text in enumerate(file, start=1):
             if not text.endswith(b"\n"):
                 return  # the process ended while it wrote this line
-            yield Line(f"{path}:{number}", text, _read(text, f"{path}:{number}"))
+            yield Line(f"{path}:{number}", at, text, _read(text, f"{path}:{number}"))
+            at += len(text)
 
 
 def _read(text: bytes, place: str) -> dict[str, Any]:
@@ -103,28 +107,24 @@ def whole_size(path: Path) -> int:
 # --- repairing -------------------------------------------------------------------------------------------------------
 
 
-def repair(folder: Path) -> list[Line]:
-    """Cut off what is torn at the ends of both files; gives the lines of the trials that finished.
+def repair(folder: Path, take: Callable[[Line], object]) -> str:
+    """Cut off what is torn at the ends of both files; `take` is called with the line of every trial that finished.
 
-    A record without its trace goes; a trace without its record stays and harms nobody. Raises UsageError when the
-    chain of the lines is broken, StorageError when a file cannot be read or written.
+    Gives the digest of the last of them. A record without its trace goes; a trace without its record stays and harms
+    nobody. Raises UsageError when the chain of the lines is broken, StorageError when a file cannot be read or written.
     """
-    lines = list(finished_lines(folder))
-    _check_chain(lines)
-    if lines and not (folder / TRACES).exists():
-        raise UsageError(f"{folder / TRACES}: is missing, so the run cannot be resumed")
-    _cut(folder / TRIALS, sum(len(line.text) for line in lines))
-    if (folder / TRACES).exists():
-        _cut(folder / TRACES, whole_size(folder / TRACES))
-    return lines
-
-
-def _check_chain(lines: list[Line]) -> None:
-    previous = FIRST_LINK
-    for line in lines:
+    previous, size = FIRST_LINK, 0
+    for line in finished_lines(folder):
         if line.data.get("previous") != previous:
             raise UsageError(f"{line.place}: a line before it was changed or removed; the run cannot be resumed")
-        previous = line_digest(line.text[:-1])
+        previous, size = line_digest(line.text[:-1]), line.at + len(line.text)
+        take(line)
+    if size and not (folder / TRACES).exists():
+        raise UsageError(f"{folder / TRACES}: is missing, so the run cannot be resumed")
+    _cut(folder / TRIALS, size)
+    if (folder / TRACES).exists():
+        _cut(folder / TRACES, whole_size(folder / TRACES))
+    return previous
 
 
 def _cut(path: Path, size: int) -> None:
@@ -184,12 +184,14 @@ class Journal:
         """Append a trace (a line without its line feed); gives the position of the line."""
         return self._traces.append(line + b"\n")
 
-    def record(self, line: bytes) -> None:
-        """Append a record, after its trace. When this returns the trial survives the end of the process."""
+    def record(self, line: bytes) -> int:
+        """Append a record, after its trace; gives the position of the line. When this returns the trial survives the
+        end of the process."""
         self._group.raise_failure()
-        self._trials.append(line + b"\n")
+        at = self._trials.append(line + b"\n")
         self.previous = line_digest(line)
         self._group.touch()
+        return at
 
     def beside(self, path: Path) -> None:
         """A file that the next record names: it is synced in the same group, before the record."""

@@ -7,30 +7,29 @@ passes through the redactor before it is written. A run that has ended, in whate
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import pydantic_core
 from pydantic import BaseModel, ValidationError
 
 from seatrial.core.case import Case
-from seatrial.core.encoding import dumps, shortened
-from seatrial.core.ids import file_name
+from seatrial.core.encoding import dumps
+from seatrial.core.ledger import Ledger
 from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
-from seatrial.core.wording import first_problem
 from seatrial.errors import StorageError, UsageError
 from seatrial.store.atomic import write_text
-from seatrial.store.journal import FIRST_LINK, TRACES, Journal, Line, finished_lines, line_digest, repair
+from seatrial.store.journal import FIRST_LINK, TRACES, Journal, finished_lines, line_digest, repair
 from seatrial.store.lock import LOCK_NAME, FolderLock
+from seatrial.store.outputs import INLINE_OUTPUT, Aside, Outputs, bytes_digest, read_aside, read_output
+from seatrial.store.records import add_line, data_of, first_line, ledger_of, validated
 
 __all__ = [
     "FIRST_LINK",
@@ -44,8 +43,6 @@ __all__ = [
     "line_digest",
 ]
 
-INLINE_OUTPUT = 64 * 1024
-"""Outputs whose JSON is longer (in characters) go whole to `outputs/`."""
 _INFO = "run.json"
 _CASES = "cases.jsonl"
 
@@ -73,11 +70,6 @@ def is_run_folder(folder: Path) -> bool:
     return (folder / _INFO).is_file()
 
 
-def bytes_digest(data: bytes) -> str:
-    """`sha256:...` of a file's content."""
-    return "sha256:" + hashlib.sha256(data).hexdigest()
-
-
 def has_begun(folder: Path) -> bool:
     """Whether the folder holds anything; what a run leaves that ended before its `run.json` stood is nothing.
 
@@ -101,16 +93,17 @@ class RunWriter:
         folder: Path,
         info: RunInfo,
         masks: Masks,
-        kept: tuple[TrialRecord, ...],
+        kept: Ledger,
         journal: Journal,
         lock: FolderLock,
     ) -> None:
         self.folder = folder
         self.info = info
         self.kept = kept
-        """What stood on record when it was opened, in order."""
+        """What stands on record, in order: what stood there when it was opened, and what was written since."""
         self._masks = masks
         self._journal = journal
+        self._outputs = Outputs(folder)
         self._lock = lock
 
     @classmethod
@@ -143,28 +136,25 @@ class RunWriter:
         try:
             if fresh:
                 _refuse_begun(folder)  # another run may have come and gone before the lock was ours
-            lines = repair(folder)
+            kept = ledger_of(folder)
+            previous = repair(folder, lambda line: add_line(kept, line))
             text = _cases_text(cases, masks)
             if not (folder / _CASES).exists():
                 info = info.model_copy(update={"cases_file": bytes_digest(text.encode())})
             _write_info(folder, info, masks)  # first of all: a folder without it holds no run
             if not (folder / _CASES).exists():
                 write_text(folder / _CASES, text, durable=True)
-            journal = Journal(folder, previous=_chain_end(lines))
-            return cls(folder, info, masks, _records(lines), journal, lock)
+            return cls(folder, info, masks, kept, Journal(folder, previous=previous), lock)
         except BaseException:
             lock.release()
             raise
 
     def write(self, record: TrialRecord, trace: Trace) -> TrialRecord:
-        """Append one finished trial; gives the record as written (masked, linked, large output moved out)."""
-        return self._keep(record, self._journal.trace(self._trace_line(record, trace).encode()))
-
-    def _trace_line(self, record: TrialRecord, trace: Trace) -> str:
-        key = {"case_id": record.case_id, "trial_index": record.trial_index, "attempt": record.attempt}
-        data = _trace_json(trace)
-        line = _json({**key, **data})
-        return _json({**key, **_masked(data, self._masks, _OF_TRACES)}) if self._masks.may_hold(line) else line
+        """Append one finished trial; gives the record as written (masked, linked, large output put aside)."""
+        data = {"case_id": record.case_id, "trial_index": record.trial_index, "attempt": record.attempt}
+        data |= _trace_json(trace)
+        line = _json(data)
+        return self._keep(record, self._trace_line(data) if self._to_rework(line) else line)
 
     def write_again(self, record: TrialRecord, stored: StoredTrial) -> TrialRecord:
         """Append a trial of another run with the record it has now; its trace stays as it was written there.
@@ -172,25 +162,46 @@ class RunWriter:
         A value that only this run's masks know is masked. A large output is whole in `record`.
         """
         line = stored.line.decode("utf-8")
-        if self._masks.may_hold(line):
-            line = _json(_masked(stored.data, self._masks, _OF_TRACES))
-        return self._keep(record, self._journal.trace(line.encode()))
+        again = self._to_rework(line) or _ASIDE in stored.data
+        return self._keep(record, self._trace_line(stored.whole) if again else line)
 
-    def _keep(self, record: TrialRecord, trace_at: int) -> TrialRecord:
+    def _to_rework(self, line: str) -> bool:
+        return len(line) > INLINE_OUTPUT or self._masks.may_hold(line)
+
+    def _trace_line(self, data: dict[str, Any]) -> str:
+        """A trace masked, and without an output that is too large for a line."""
+        data = _masked(data, self._masks, _OF_TRACES)
+        output, outputs = data.get("output"), data.get("outputs", ())
+        aside = self._aside(data) if outputs and outputs[-1] == output else None
+        if aside is not None:
+            data = {**data, "outputs": outputs[:-1], _ASIDE: aside.reference}
+            del data["output"]
+        return _json(data)
+
+    def _aside(self, data: Mapping[str, Any]) -> Aside | None:
+        aside = self._outputs.aside(data.get("output"), data["case_id"], data["trial_index"], data["attempt"])
+        if aside is not None:
+            self._journal.beside(self.folder / aside.file)
+        return aside
+
+    def _keep(self, record: TrialRecord, trace: str) -> TrialRecord:
         links: dict[str, Any] = {"run_id": self.info.run_id, "build_id": self.info.build_id}
-        links |= {"trace_at": trace_at, "previous": self._journal.previous}
+        links |= {"trace_at": self._journal.trace(trace.encode()), "previous": self._journal.previous}
         record = record.model_copy(update=links)
         line = _json(record)
-        if len(line) > INLINE_OUTPUT or self._masks.may_hold(line):
+        if self._to_rework(line):
             record = self._reworked(record, links)
             line = _json(record)
-        self._journal.record(line.encode())
+        text = line.encode()
+        self.kept.add(record, self._journal.record(text), len(text))
         return record
 
     def _reworked(self, record: TrialRecord, links: dict[str, Any]) -> TrialRecord:
         """The record masked, and without an output that is too large for a line."""
         data = _masked(record.model_dump(mode="json"), self._masks, _OF_RECORDS) | links
-        self._move_large_output(data)
+        aside = self._aside(data)
+        if aside is not None:
+            data |= {"output": aside.shown, "output_file": aside.file}
         return TrialRecord.model_validate(data)
 
     def commit(self) -> None:
@@ -215,27 +226,11 @@ class RunWriter:
         finally:
             self._lock.release()
 
-    def _move_large_output(self, data: dict[str, Any]) -> None:
-        text = data["output"] if isinstance(data["output"], str) else dumps(data["output"])
-        if len(text) <= INLINE_OUTPUT:
-            return
-        suffix = "txt" if isinstance(data["output"], str) and _storable(text) else "json"
-        key = f"{data['case_id']}#{data['trial_index']}"
-        name = f"outputs/{file_name(key)}.{data['attempt']}.{suffix}"
-        write_text(self.folder / name, text if suffix == "txt" else dumps(data["output"]))
-        self._journal.beside(self.folder / name)
-        data["output"] = shortened(text)
-        data["output_file"] = name
-
 
 def _write_info(folder: Path, info: RunInfo, masks: Masks) -> None:
     data = info.model_dump(mode="json")
     data.update({name: masks.value(data[name]) for name in ("agent", "judge", "options", "command", "resumed")})
     write_text(folder / _INFO, dumps(data, indent=2) + "\n", durable=True)
-
-
-def _storable(text: str) -> bool:
-    return text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)
 
 
 _OF_CASES = ("id", "suite", "risk", "thresholds", "limits")
@@ -293,19 +288,6 @@ def _refuse_begun(folder: Path) -> None:
         raise UsageError(f"{folder}: the output folder is not empty; name a new one{more}")
 
 
-def _chain_end(lines: Sequence[Line]) -> str:
-    return line_digest(lines[-1].text[:-1]) if lines else FIRST_LINK
-
-
-def _records(lines: Iterable[Line]) -> tuple[TrialRecord, ...]:
-    """The union of all attempts: where one is on record twice, the first record counts."""
-    records: dict[tuple[str, int, int], TrialRecord] = {}
-    for line in lines:
-        record = _validated(TrialRecord, line.data, line.place)
-        records.setdefault((record.case_id, record.trial_index, record.attempt), record)
-    return tuple(records.values())
-
-
 @dataclass(frozen=True)
 class StoredTrial:
     """A finished trial as it stands in a run folder."""
@@ -313,24 +295,34 @@ class StoredTrial:
     record: TrialRecord
     line: bytes
     """Its line of `traces.jsonl`, without its line feed."""
+    folder: Path
+    """The run folder."""
 
     @cached_property
     def data(self) -> dict[str, Any]:
         """What the line holds. StorageError when it cannot be read."""
-        try:
-            data: dict[str, Any] = json.loads(self.line)
-        except ValueError as error:
-            raise StorageError(f"the trace of {self.record.key} cannot be read: {_first_line(error)}") from error
+        data: dict[str, Any] = data_of(self.line, f"the trace of {self.record.key}")
         return data
+
+    @property
+    def whole(self) -> dict[str, Any]:
+        """The same with an output that was put aside in its place. StorageError when that cannot be read."""
+        if _ASIDE not in self.data:
+            return self.data
+        data = {name: value for name, value in self.data.items() if name != _ASIDE}
+        output = read_aside(self.folder, self.data[_ASIDE])
+        return {**data, "output": output, "outputs": [*data.get("outputs", ()), output]}
 
     def trace(self, data: Any = None) -> Trace:
         """The trace; of changed `data` when that is given. StorageError when it is none."""
-        fields = {key: value for key, value in (data or self.data).items() if key not in _KEY}
-        return _validated(Trace, fields, f"trace of {self.record.key}")
+        fields = {key: value for key, value in (data or self.whole).items() if key not in _KEY}
+        return validated(Trace, fields, f"trace of {self.record.key}")
 
 
 _KEY = ("case_id", "trial_index", "attempt")
 """What a line of `traces.jsonl` says besides the trace: whose it is."""
+_ASIDE = "output_file"
+"""Where a line names the file of its last output, in that output's place."""
 
 
 class RunFolder:
@@ -348,21 +340,24 @@ class RunFolder:
         try:
             return RunInfo.model_validate_json(path.read_bytes())
         except (OSError, ValidationError) as error:
-            raise StorageError(f"{path}: cannot be read as a run: {_first_line(error)}") from error
+            raise StorageError(f"{path}: cannot be read as a run: {first_line(error)}") from error
 
     def cases(self) -> tuple[Case, ...]:
         """The selected cases as they were, in order; StorageError when the run ended before they were written."""
         path = self.folder / _CASES
         if not path.is_file():
             raise StorageError(f"{path}: is missing; the run ended before it began, and can be resumed")
-        return tuple(_validated(Case, data, place) for place, data in _lines(path))
+        return tuple(validated(Case, data, place) for place, data in _lines(path))
 
-    def records(self) -> tuple[TrialRecord, ...]:
+    def records(self) -> Ledger:
         """Every finished trial's attempts, each once, in the order in which they finished.
 
         What is torn at the end of the files is no finished trial.
         """
-        return _records(finished_lines(self.folder))
+        ledger = ledger_of(self.folder)
+        for line in finished_lines(self.folder):
+            add_line(ledger, line)
+        return ledger
 
     def is_whole(self) -> bool:
         """Whether the run was finished and nothing of its trials went missing since."""
@@ -370,25 +365,25 @@ class RunFolder:
         if info.status is not RunStatus.FINISHED:
             return False
         last = deque(finished_lines(self.folder), maxlen=1)
-        return info.chain_end in (None, _chain_end(last))  # None: written by a version that did not note it
+        end = line_digest(last[0].text[:-1]) if last else FIRST_LINK
+        return info.chain_end in (None, end)  # None: written by a version that did not note it
 
     def stored(self) -> Iterator[StoredTrial]:
         """Every finished trial with its trace, one at a time, in the order in which they finished.
 
         Raises StorageError when a trace is missing.
         """
-        traces, seen = self.folder / TRACES, set[tuple[str, int, int]]()
+        traces, seen = self.folder / TRACES, ledger_of(self.folder)
         try:
             with traces.open("rb") as file:
                 for line in finished_lines(self.folder):
-                    record = _validated(TrialRecord, line.data, line.place)
+                    record = add_line(seen, line)
+                    if record is None:
+                        continue
                     if record.trace_at is None:
                         raise StorageError(f"{line.place}: {record.key} has no trace on record")
-                    place = (record.case_id, record.trial_index, record.attempt)
-                    if place not in seen:
-                        seen.add(place)
-                        file.seek(record.trace_at)
-                        yield StoredTrial(record, file.readline().rstrip(b"\n"))
+                    file.seek(record.trace_at)
+                    yield StoredTrial(record, file.readline().rstrip(b"\n"), self.folder)
         except OSError as error:
             raise StorageError(f"{traces}: cannot be read ({error.strerror or error})") from error
 
@@ -400,9 +395,9 @@ class RunFolder:
         try:
             with path.open("rb") as file:
                 file.seek(record.trace_at)
-                return StoredTrial(record, file.readline()).trace()
+                return StoredTrial(record, file.readline(), self.folder).trace()
         except OSError as error:
-            raise StorageError(f"{path}: the trace of {record.key} cannot be read: {_first_line(error)}") from error
+            raise StorageError(f"{path}: the trace of {record.key} cannot be read: {first_line(error)}") from error
         except StorageError as error:
             raise StorageError(f"{path}: {error}") from error
 
@@ -410,34 +405,10 @@ class RunFolder:
         """The whole final output, from `outputs/` when it was moved there."""
         if record.output_file is None:
             return record.output
-        path = self.folder / record.output_file
-        try:
-            text = path.read_bytes().decode("utf-8")  # as it was said, its line ends too
-        except OSError as error:
-            raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
-        return json.loads(text) if path.suffix == ".json" else text
+        return read_output(self.folder, record.output_file)
 
 
 def _lines(path: Path) -> Iterator[tuple[str, Any]]:
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
-            try:
-                yield f"{path}:{number}", json.loads(line)
-            except ValueError as error:
-                raise StorageError(f"{path}:{number}: is not JSON: {_first_line(error)}") from error
-
-
-_Model = TypeVar("_Model", bound=BaseModel)
-
-
-def _validated(model: type[_Model], data: Any, place: str) -> _Model:
-    try:
-        return model.model_validate(data)
-    except ValidationError as error:
-        raise StorageError(f"{place}: {_first_line(error)}") from error
-
-
-def _first_line(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        return first_problem(error)
-    return " ".join(str(error).split())[:300]
+            yield f"{path}:{number}", data_of(line, f"{path}:{number}")

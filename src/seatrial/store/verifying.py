@@ -9,20 +9,22 @@ can rewrite the whole folder can still make one that is consistent: against that
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from seatrial.core.case import Case
 from seatrial.core.grade import Verdict
 from seatrial.core.grading import listed
+from seatrial.core.ledger import Ledger
 from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trace import StopReason
 from seatrial.core.trial import InvalidReason, TrialRecord, TrialStatus, status_of
 from seatrial.core.wording import first_problem
+from seatrial.store.records import ledger_of
 from seatrial.store.rundir import FIRST_LINK, RunFolder, bytes_digest, line_digest
 
 __all__ = ["Verified", "verify"]
@@ -38,7 +40,7 @@ class Verified:
     info: RunInfo
     cases: tuple[Case, ...]
     """Each case once, in order."""
-    records: tuple[TrialRecord, ...]
+    records: Ledger
     """Of this run and its cases, each attempt once, in the order in which they finished."""
     problems: tuple[str, ...]
     """Each as `FILE:LINE: what`, or `FILE: what`; empty: the folder is as the run wrote it."""
@@ -52,8 +54,15 @@ def verify(run: RunFolder) -> Verified:
     check = _Check(run.folder, run.info)
     check.read_cases()
     check.read_trials()
-    records = tuple(record for record in check.records.values() if record.case_id in check.cases)
-    return Verified(check.info, tuple(check.cases.values()), records, tuple(check.problems))
+    return Verified(check.info, tuple(check.cases.values()), check.records, tuple(check.problems))
+
+
+class _Place(NamedTuple):
+    """Where a line stands in `trials.jsonl`."""
+
+    text: str
+    at: int
+    size: int
 
 
 @dataclass
@@ -63,8 +72,11 @@ class _Check:
     folder: Path
     info: RunInfo
     cases: dict[str, Case] = field(default_factory=dict)
-    records: dict[tuple[str, int, int], TrialRecord] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.records, self._strays = (ledger_of(self.folder) for _ in range(2))
+        """Of known cases, and of those that `cases.jsonl` lacks."""
 
     def _say(self, place: str, what: str) -> None:
         self.problems.append(f"{place}: {what}")
@@ -98,42 +110,43 @@ class _Check:
     # --- trials ------------------------------------------------------------------------------------------------------
 
     def read_trials(self) -> None:
-        data = self._content(TRIALS)
-        if data is None:
-            return
         ended = self.info.status is not RunStatus.RUNNING
-        lines = data.split(b"\n")
-        torn = lines.pop()
-        if torn and ended:
-            self._say(f"{TRIALS}:{len(lines) + 1}", "the line is torn")
-        link = self._read_lines(lines)
+        try:
+            with (self.folder / TRIALS).open("rb") as lines:
+                link = self._read_lines(lines, ended=ended)
+        except OSError as error:
+            self._unreadable(TRIALS, error)
+            return
         if ended and self.info.chain_end is not None and link != self.info.chain_end:
             self._say(TRIALS, "does not end as the run wrote it: its last lines were changed or taken out")
 
-    def _read_lines(self, lines: list[bytes]) -> str:
+    def _read_lines(self, lines: Iterable[bytes], *, ended: bool) -> str:
         """The digest of the last line."""
-        link = FIRST_LINK
+        link, at = FIRST_LINK, 0
         with _Traces(self.folder / TRACES) as traces:
-            for number, line in enumerate(lines, start=1):
-                place = f"{TRIALS}:{number}"
+            for number, text in enumerate(lines, start=1):
+                place, line = f"{TRIALS}:{number}", text.removesuffix(b"\n")
+                if line == text:
+                    self.problems += [f"{place}: the line is torn"] if ended else []
+                    break
                 record = self._model(TrialRecord, place, line)
                 if record is not None:
-                    self._read_record(place, record, link, traces)
-                link = line_digest(line)
+                    self._read_record(_Place(place, at, len(line)), record, link, traces)
+                link, at = line_digest(line), at + len(text)
         return link
 
-    def _read_record(self, place: str, record: TrialRecord, link: str, traces: _Traces) -> None:
+    def _read_record(self, where: _Place, record: TrialRecord, link: str, traces: _Traces) -> None:
+        place = where.text
         if record.previous != link:
             self._say(place, "does not follow the line before: that one was changed, or lines were taken out or moved")
         foreign = self._foreign(record)
         if foreign:
             self._say(place, foreign)
             return
-        key = (record.case_id, record.trial_index, record.attempt)
-        if key in self.records:
+        ledger = self.records if record.case_id in self.cases else self._strays
+        if not ledger.add(record, where.at, where.size):
             self._say(place, f"attempt {record.attempt} of {record.key} stands there twice")
             return
-        self.records[key] = record
         for what in (*self._inconsistent(record), *traces.problems(record), *self._lost_output(record)):
             self._say(place, what)
 
@@ -166,11 +179,13 @@ class _Check:
     def _content(self, name: str) -> bytes | None:
         try:
             return (self.folder / name).read_bytes()
-        except FileNotFoundError:
-            self._say(name, "is missing")
         except OSError as error:
-            self._say(name, f"cannot be read ({error.strerror or error})")
+            self._unreadable(name, error)
         return None
+
+    def _unreadable(self, name: str, error: OSError) -> None:
+        missing = isinstance(error, FileNotFoundError)
+        self._say(name, "is missing" if missing else f"cannot be read ({error.strerror or error})")
 
     def _model(self, model: type[_Model], place: str, line: bytes) -> _Model | None:
         try:

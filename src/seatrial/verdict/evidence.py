@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from seatrial.core.trial import TrialRecord, TrialStatus
+from seatrial.core.ledger import Entry
+from seatrial.core.trial import TrialStatus
 from seatrial.verdict.comparison import CaseComparison
 from seatrial.verdict.metrics import CaseResult
 from seatrial.verdict.trials import Trial
@@ -26,18 +27,23 @@ class Evidence:
     has_rules: bool = False
     """Whether the project has permission rules; this version cannot grade them."""
 
-    @cached_property
-    def valid(self) -> tuple[Trial, ...]:
+    @property
+    def valid(self) -> Iterator[Trial]:
         """Trials that passed or failed."""
-        return tuple(trial for result in self.results for trial in result.recorded if trial.valid)
+        return (trial for result in self.results for trial in result.recorded if trial.valid)
+
+    @cached_property
+    def valid_count(self) -> int:
+        """How many they are."""
+        return sum(result.valid for result in self.results)
 
     @property
-    def records(self) -> Iterator[TrialRecord]:
+    def records(self) -> Iterator[Entry]:
         """The deciding attempt of every trial, invalid ones included."""
         return (trial.last for result in self.results for trial in result.recorded)
 
     @property
-    def looked_at(self) -> Iterator[TrialRecord]:
+    def looked_at(self) -> Iterator[Entry]:
         """Trials in which what happened counts even where nothing was graded: all but the invalid ones."""
         return (record for record in self.records if record.status is not TrialStatus.INVALID)
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import fsum
 
 from seatrial.core.grade import Verdict
+from seatrial.core.ledger import Entry
 from seatrial.core.run import RunInfo, RunStatus
-from seatrial.core.trial import InvalidReason, TrialRecord, TrialStatus
+from seatrial.core.trial import InvalidReason, TrialStatus
 from seatrial.stats.estimate import consistency, mean, quantile
 from seatrial.verdict.metrics import CaseResult, CaseVerdict
-from seatrial.verdict.trials import Cost, Trial, failure_text, reason_of, stable
+from seatrial.verdict.trials import Cost, Spent, failure_text, reason_of, stable
 
 __all__ = [
     "CostFigure",
@@ -49,25 +51,25 @@ def mean_of(values: Sequence[float | None]) -> Mean:
     return Mean(mean(known) if known else None, len(known), len(values))
 
 
-def _valid(results: Iterable[CaseResult]) -> list[Trial]:
-    return [trial for result in results for trial in result.recorded if trial.valid]
+def _valid(results: Iterable[CaseResult]) -> Iterator[Entry]:
+    """The deciding attempt of every valid trial."""
+    return (trial.last for result in results for trial in result.recorded if trial.valid)
 
 
 def mean_steps(results: Sequence[CaseResult]) -> dict[str, Mean]:
     """Mean steps of valid trials, by what a step was: `model calls` and `tool calls` are never mixed."""
     units: dict[str, list[float | None]] = {}
-    for trial in _valid(results):
-        unit = "tool calls" if trial.last.steps_are_tool_calls else "model calls"
-        units.setdefault(unit, []).append(trial.last.steps)
+    for entry in _valid(results):
+        unit = "tool calls" if entry.steps_are_tool_calls else "model calls"
+        units.setdefault(unit, []).append(entry.steps)
     return {unit: mean_of(units[unit]) for unit in sorted(units)}
 
 
 def mean_tokens(results: Sequence[CaseResult]) -> dict[str, Mean]:
     """Mean input and output tokens of valid trials."""
-    trials = _valid(results)
     return {
-        "input": mean_of([trial.last.tokens.input for trial in trials]),
-        "output": mean_of([trial.last.tokens.output for trial in trials]),
+        "input": mean_of([entry.tokens.input for entry in _valid(results)]),
+        "output": mean_of([entry.tokens.output for entry in _valid(results)]),
     }
 
 
@@ -109,14 +111,21 @@ class CostFigure:
 
 def cost_figure(results: Sequence[CaseResult]) -> CostFigure:
     """What the run cost, apart by what it bought."""
-    trials = [trial for result in results for trial in result.recorded]
+    valid, retried, invalid, judges = Spent(), Spent(), Spent(), Spent()
+    for trial in (trial for result in results for trial in result.recorded):
+        (valid if trial.valid else invalid).add(trial.last.cost_usd)
+        for entry in trial.attempts[:-1]:
+            retried.add(entry.cost_usd)
+        for entry in trial.attempts:
+            if entry.judge_cost_usd != 0:
+                judges.add(entry.judge_cost_usd)
     return CostFigure(
-        total=Cost.of(record for trial in trials for record in trial.attempts),
-        valid=Cost.of(trial.last for trial in trials if trial.valid),
-        retried=Cost.of(record for trial in trials for record in trial.attempts[:-1]),
-        invalid=Cost.of(trial.last for trial in trials if not trial.valid),
-        judges=Cost.of_judges(record for trial in trials for record in trial.attempts),
-        passes=sum(trial.passed for trial in trials),
+        total=Cost.together(valid, retried, invalid),
+        valid=Cost.together(valid),
+        retried=Cost.together(retried),
+        invalid=Cost.together(invalid),
+        judges=Cost.together(judges),
+        passes=sum(result.passes for result in results),
     )
 
 
@@ -160,16 +169,19 @@ class Latency:
 
 def latency(results: Sequence[CaseResult]) -> Latency:
     """Median, 95th percentile (linear rule) and largest latency of valid trials; None when none was measured."""
-    values = [trial.last.latency_ms for trial in _valid(results)]
-    known = [value for value in values if value is not None]
+    values = (entry.latency_ms for entry in _valid(results))
+    known = array("d", (value for value in values if value is not None))
+    of = sum(result.valid for result in results)
     if not known:
-        return Latency(None, None, None, 0, len(values))
-    return Latency(quantile(known, 0.5), quantile(known, 0.95), max(known), len(known), len(values))
+        return Latency(None, None, None, 0, of)
+    return Latency(quantile(known, 0.5), quantile(known, 0.95), max(known), len(known), of)
 
 
 def stops(results: Iterable[CaseResult]) -> dict[str, int]:
     """Trials by what ended them, in alphabetical order."""
-    counts = Counter(str(trial.last.stop_reason) for result in results for trial in result.recorded)
+    counts: Counter[str] = Counter()
+    for result in results:
+        counts.update({str(reason): number for reason, number in result.stops.items()})
     return dict(sorted(counts.items()))
 
 
@@ -210,7 +222,11 @@ def _case_problems(result: CaseResult) -> Iterable[Problem]:
         yield Problem("ungraded", result.reason, result.case_id)
 
 
-def _trial_problems(record: TrialRecord) -> Iterable[Problem]:
+def _trial_problems(entry: Entry) -> Iterable[Problem]:
+    silent = Verdict.ABSTAIN in [grade.verdict for grade in entry.grades]
+    if not (entry.grader_failures or silent or entry.status is TrialStatus.INVALID or entry.has_leftovers):
+        return
+    record = entry.whole
     case, trial = record.case_id, record.trial_index
     for failure in record.grader_failures:
         yield Problem("grader_failure", failure_text(failure), case, trial, failure.name, failure.required)

@@ -72,10 +72,10 @@ def _harness_result(result: CaseResult) -> HarnessResult:
 
 def _telling(result: CaseResult) -> TrialRecord | None:
     """The first trial that did not pass where the case did not; the first one where it did."""
-    records = [trial.last for trial in result.recorded]
-    if result.verdict is CaseVerdict.PASSED:
-        return records[0]
-    return next((record for record in records if record.status is not TrialStatus.PASSED), None)
+    wanted = result.verdict is CaseVerdict.PASSED
+    lasts = (trial.last for trial in result.recorded if wanted or trial.last.status is not TrialStatus.PASSED)
+    first = next(lasts, None)
+    return None if first is None else first.whole
 
 
 def _detail(record: TrialRecord) -> str:

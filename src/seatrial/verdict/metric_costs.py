@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import fsum
 
 from seatrial.core.grading import count
-from seatrial.core.trial import TrialRecord
+from seatrial.core.ledger import Counted
 from seatrial.verdict.evidence import Evidence, Figure
 from seatrial.verdict.figures import cost_figure, latency
 
@@ -22,7 +22,7 @@ def p95_latency(evidence: Evidence) -> Figure:
 
 
 def _none_known(what: str, evidence: Evidence) -> str:
-    return f"the {what} of no trial is known" if evidence.valid else "no case has a valid trial"
+    return f"the {what} of no trial is known" if evidence.valid_count else "no case has a valid trial"
 
 
 def _gap(known: int, of: int) -> str:
@@ -33,7 +33,7 @@ def cost_per_success(evidence: Evidence) -> Figure:
     """Cost of valid trials a passed one. With a cost unknown it is at least what is known."""
     found = cost_figure(evidence.results)
     valid = found.valid
-    if not evidence.valid:
+    if not evidence.valid_count:
         return Figure.none("no case has a valid trial")
     if not found.passes:
         return Figure.none("nothing passed")
@@ -41,13 +41,13 @@ def cost_per_success(evidence: Evidence) -> Figure:
         return Figure.none("the cost of no trial is known")
     return Figure(
         valid.known_usd / found.passes,
-        f"{valid.known_usd:.4g} USD, {found.passes} passed of {count(len(evidence.valid), 'trial')}",
-        missing=_gap(valid.counted, len(evidence.valid)),
+        f"{valid.known_usd:.4g} USD, {found.passes} passed of {count(evidence.valid_count, 'trial')}",
+        missing=_gap(valid.counted, evidence.valid_count),
         floor=True,
     )
 
 
-def mean_of_trials(what: str, read: Callable[[TrialRecord], float | None]) -> Callable[[Evidence], Figure]:
+def mean_of_trials(what: str, read: Callable[[Counted], float | None]) -> Callable[[Evidence], Figure]:
     """The mean over valid trials of what `read` finds in a trial; None = unknown there."""
 
     def compute(evidence: Evidence) -> Figure:
@@ -61,7 +61,7 @@ def mean_of_trials(what: str, read: Callable[[TrialRecord], float | None]) -> Ca
     return compute
 
 
-def tokens(record: TrialRecord) -> float | None:
+def tokens(record: Counted) -> float | None:
     """Input and output tokens of a trial; None when one of them is unknown."""
     read, written = record.tokens.input, record.tokens.output
     return None if read is None or written is None else read + written

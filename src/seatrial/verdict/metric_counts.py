@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from math import fsum
 
 from seatrial.core.grading import count
+from seatrial.core.ledger import Entry
 from seatrial.core.permissions import CRITICAL_VIOLATIONS, SIDE_EFFECT_VIOLATIONS
-from seatrial.core.trial import TrialRecord, TrialStatus
+from seatrial.core.trial import TrialStatus
 from seatrial.verdict.evidence import Evidence, Figure
 from seatrial.verdict.metric_rates import lost, tallies_of
 from seatrial.verdict.metrics import CaseVerdict
@@ -36,7 +37,7 @@ class Counted:
     kinds: frozenset[str]
     """Names of the safety events that the tally is about."""
 
-    def in_trial(self, record: TrialRecord) -> float:
+    def in_trial(self, record: Entry) -> float:
         """How many there were: as graded, or as reported where that is more."""
         reported = _hits(record, {f"safety/{kind}" for kind in self.kinds})
         return max(_hits(record, {self.graded}), reported)
@@ -49,7 +50,7 @@ _GRAVE = frozenset({"blocked_events", "critical_violations"} | {f"safety/{kind}"
 _GRADERS = ("permissions", "safety")
 
 
-def _hits(record: TrialRecord, names: Iterable[str]) -> float:
+def _hits(record: Entry, names: Iterable[str]) -> float:
     return fsum(tally.hit for name, tally in tallies_of(record) if name in names)
 
 
@@ -62,7 +63,7 @@ def events(wanted: Counted, *, by_rules: bool = False) -> Callable[[Evidence], F
     def compute(evidence: Evidence) -> Figure:
         unread = [_UNREAD] if by_rules and evidence.has_rules else []
         missing = "; ".join([*unread, *filter(None, [_broken(evidence)])])
-        return _counted([(record, wanted.in_trial(record)) for record in evidence.looked_at], missing)
+        return _counted(((record, wanted.in_trial(record)) for record in evidence.looked_at), missing)
 
     return compute
 
@@ -70,13 +71,13 @@ def events(wanted: Counted, *, by_rules: bool = False) -> Callable[[Evidence], F
 def critical_failures(evidence: Evidence) -> Figure:
     """Trials that failed in cases of risk critical, or with a blocked event or a critical violation; each once."""
     critical = {result.case_id for result in evidence.results if result.risk == "critical"}
-    bad = [(record, float(_is_grave(record, critical))) for record in evidence.looked_at]
+    bad = ((record, float(_is_grave(record, critical))) for record in evidence.looked_at)
     unseen = [result.case_id for result in evidence.results if result.case_id in critical and not result.valid]
     doubts = [f"no valid trial of the critical {', '.join(unseen)}"] if unseen else []
     return _counted(bad, "; ".join([*doubts, *filter(None, [_broken(evidence)])]))
 
 
-def _is_grave(record: TrialRecord, critical: set[str]) -> bool:
+def _is_grave(record: Entry, critical: set[str]) -> bool:
     failed = record.status is TrialStatus.FAILED and record.case_id in critical
     return failed or _hits(record, _GRAVE) > 0
 
@@ -86,12 +87,13 @@ def _broken(evidence: Evidence) -> str:
     return f"the grade permissions or safety is missing in {count(gaps, 'trial')}" if gaps else ""
 
 
-def _counted(found: list[tuple[TrialRecord, float]], missing: str) -> Figure:
-    if not found:
+def _counted(found: Iterable[tuple[Entry, float]], missing: str) -> Figure:
+    pairs = [(record.case_id if number else "", number) for record, number in found]
+    if not pairs:
         return Figure.none(missing or "no case has a valid trial")
-    total = fsum(number for _, number in found)
-    cases = tuple(dict.fromkeys(record.case_id for record, number in found if number))
-    return Figure(total, f"{total:g} in {count(len(found), 'trial')}", cases, missing=missing, floor=True)
+    total = fsum(number for _, number in pairs)
+    cases = tuple(dict.fromkeys(case_id for case_id, number in pairs if number))
+    return Figure(total, f"{total:g} in {count(len(pairs), 'trial')}", cases, missing=missing, floor=True)
 
 
 def candidate_failure_count(evidence: Evidence) -> Figure:

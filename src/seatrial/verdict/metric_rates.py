@@ -11,7 +11,8 @@ from itertools import chain
 
 from seatrial.core.grade import Tally, Verdict
 from seatrial.core.grading import count
-from seatrial.core.trial import TrialRecord, TrialStatus
+from seatrial.core.ledger import Counted
+from seatrial.core.trial import TrialStatus
 from seatrial.stats.estimate import effective_trials, wilson
 from seatrial.verdict.evidence import Evidence, Figure
 from seatrial.verdict.rows import pass_rate as mean_pass_rate
@@ -54,26 +55,26 @@ def pass_rate(evidence: Evidence) -> Figure:
 
 def invalid_rate(evidence: Evidence) -> Figure:
     """Invalid trials of all trials on record."""
-    records = list(evidence.records)
+    records = sum(result.run for result in evidence.results)
     if not records:
         return Figure.none("no trial was run")
-    bad = [record for record in records if record.status is TrialStatus.INVALID]
-    counts = f"{len(bad)} of {count(len(records), 'trial')}"
-    return Figure(len(bad) / len(records), counts, tuple(dict.fromkeys(record.case_id for record in bad)))
+    bad = [record.case_id for record in evidence.records if record.status is TrialStatus.INVALID]
+    counts = f"{len(bad)} of {count(records, 'trial')}"
+    return Figure(len(bad) / records, counts, tuple(dict.fromkeys(bad)))
 
 
-def tallies_of(record: TrialRecord) -> Iterator[tuple[str, Tally]]:
+def tallies_of(record: Counted) -> Iterator[tuple[str, Tally]]:
     """Every (name, tally) of a trial: of its trace and of its grades."""
     return chain(record.tallies.items(), *(grade.tallies.items() for grade in record.grades))
 
 
-def graded_by(record: TrialRecord, *graders: str) -> bool:
+def graded_by(record: Counted, *graders: str) -> bool:
     """Whether one of these graders was asked in this trial, in any turn, whatever came of it."""
     names = chain((grade.name for grade in record.grades), (failure.name for failure in record.grader_failures))
     return any(_key(name) in graders for name in names)
 
 
-def lost(record: TrialRecord, *graders: str) -> bool:
+def lost(record: Counted, *graders: str) -> bool:
     """Whether one of these graders was asked and left no count: it broke, or what it needs was not observed."""
     broke = any(_key(failure.name) in graders for failure in record.grader_failures)
     return broke or any(
@@ -120,13 +121,13 @@ def traced_rate(tally: str, needs: str, noun: str) -> Callable[[Evidence], Figur
         if found is None:
             words = needs.replace("_", " ")
             return Figure.none(f"no valid trial has {_a(noun)}" if seen else f"{words} were not observed in any trial")
-        trials = count(len(evidence.valid), "trial")
+        trials = count(evidence.valid_count, "trial")
         return replace(found, counts=f"{found.counts}, observed in {seen} of {trials}")
 
     return compute
 
 
-def _observed(record: TrialRecord, needs: str, tally: str) -> bool:
+def _observed(record: Counted, needs: str, tally: str) -> bool:
     return needs in record.observes or tally in record.tallies
 
 

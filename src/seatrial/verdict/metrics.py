@@ -6,9 +6,11 @@ A case is passed or failed as soon as that is certain, whatever its other trials
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from seatrial.core.case import Case
 from seatrial.core.run import RunInfo, RunStatus
@@ -53,8 +55,12 @@ class CaseResult:
     """Passes that the case needs out of `trials`."""
     reason: str
     """Why it did not pass, from its first trial that says so; empty when it passed."""
-    recorded: tuple[Trial, ...]
+    recorded: Sequence[Trial]
     """In order of their numbers, attempts folded."""
+    statuses: Mapping[TrialStatus, int] = field(default_factory=dict)
+    """How many of them ended so."""
+    stops: Mapping[str, int] = field(default_factory=dict)
+    """How many of them were ended by what, by StopReason."""
     curtailed: bool = False
     """Whether its trials stopped once it was decided: then its rate is estimated, and only its verdict compares."""
 
@@ -81,6 +87,8 @@ class CaseResult:
     @property
     def invalid(self) -> dict[str, int]:
         """Invalid trials by reason."""
+        if not self.statuses.get(TrialStatus.INVALID):
+            return {}
         reasons = [str(trial.last.invalid_reason or "harness") for trial in self.recorded if _is_invalid(trial)]
         return {reason: reasons.count(reason) for reason in sorted(set(reasons))}
 
@@ -112,20 +120,21 @@ def case_results(info: RunInfo, cases: Sequence[Case], records: Iterable[TrialRe
     return tuple(_case_result(info, case, folded.get(case.id, ())) for case in cases)
 
 
-def _case_result(info: RunInfo, case: Case, trials: tuple[Trial, ...]) -> CaseResult:
+def _case_result(info: RunInfo, case: Case, trials: Sequence[Trial]) -> CaseResult:
     planned = max(info.trials.get(case.id, case.thresholds.trials), len(trials))
     required = case.thresholds.successes_needed(planned)
-    passes = sum(trial.passed for trial in trials)
-    valid = sum(trial.valid for trial in trials)
-    verdict = _verdict(trials, planned, required)
-    recorded_digest = trials[0].last.case_digest if trials else ""
+    ends = Counter((trial.last.status, trial.last.stop_reason) for trial in trials)
+    statuses, stops = _sums(ends, 0), _sums(ends, 1)
+    passes = statuses[TrialStatus.PASSED]
+    valid = passes + statuses[TrialStatus.FAILED]
+    verdict = _verdict(statuses, planned, required)
     return CaseResult(
         case_id=case.id,
         suite=case.suite,
         risk=case.risk,
         gate=info.gating.get(case.suite, True),
         deterministic=case.deterministic or info.agent.get("deterministic") is True,
-        digest=info.cases.get(case.id) or recorded_digest or case.digest,
+        digest=info.cases.get(case.id) or _recorded_digest(trials) or case.digest,
         verdict=verdict,
         passes=passes,
         valid=valid,
@@ -133,20 +142,32 @@ def _case_result(info: RunInfo, case: Case, trials: tuple[Trial, ...]) -> CaseRe
         required=required,
         reason=_reason(info, verdict, trials, planned),
         recorded=trials,
+        statuses=statuses,
+        stops=stops,
         curtailed=info.curtailed,
     )
 
 
-def _verdict(trials: Sequence[Trial], planned: int, required: int) -> CaseVerdict:
-    passes = sum(trial.passed for trial in trials)
-    fails = sum(trial.valid for trial in trials) - passes
-    if passes >= required:
+def _sums(counts: Mapping[tuple[Any, ...], int], place: int) -> Counter[Any]:
+    """Counts by one part of their keys."""
+    sums: Counter[Any] = Counter()
+    for key, number in counts.items():
+        sums[key[place]] += number
+    return sums
+
+
+def _recorded_digest(trials: Sequence[Trial]) -> str:
+    return trials[0].last.whole.case_digest if trials else ""
+
+
+def _verdict(statuses: Counter[TrialStatus], planned: int, required: int) -> CaseVerdict:
+    if statuses[TrialStatus.PASSED] >= required:
         return CaseVerdict.PASSED
-    if planned - fails < required:
+    if planned - statuses[TrialStatus.FAILED] < required:
         return CaseVerdict.FAILED
-    if any(map(_is_invalid, trials)):
+    if statuses[TrialStatus.INVALID]:
         return CaseVerdict.INVALID
-    return CaseVerdict.NOT_RUN if len(trials) < planned else CaseVerdict.UNGRADED
+    return CaseVerdict.NOT_RUN if statuses.total() < planned else CaseVerdict.UNGRADED
 
 
 _TELLING = {
@@ -162,7 +183,7 @@ def _reason(info: RunInfo, verdict: CaseVerdict, trials: Sequence[Trial], planne
     if verdict is CaseVerdict.NOT_RUN:
         cut_off = "interrupted: " if info.status is RunStatus.INTERRUPTED else ""
         return f"{cut_off}{planned - len(trials)} of {planned} trials did not run"
-    return next(reason_of(trial.last) for trial in trials if trial.last.status is _TELLING[verdict])
+    return next(reason_of(trial.last.whole) for trial in trials if trial.last.status is _TELLING[verdict])
 
 
 def exit_code(info: RunInfo, results: Sequence[CaseResult]) -> ExitCode:

@@ -107,7 +107,9 @@ class SuiteRow:
 def suite_row(suite: str, results: Sequence[CaseResult]) -> SuiteRow:
     """The counts of these cases."""
     verdicts = Counter(result.verdict for result in results)
-    statuses = Counter(trial.last.status for trial in _trials(results))
+    statuses: Counter[TrialStatus] = Counter()
+    for result in results:
+        statuses.update(result.statuses)
     planned, run = sum(result.trials for result in results), sum(result.run for result in results)
     return SuiteRow(
         suite=suite,

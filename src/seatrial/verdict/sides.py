@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from seatrial.core.case import Case
+from seatrial.core.ledger import Counted
 from seatrial.core.run import RunInfo
 from seatrial.core.trial import TrialRecord, TrialStatus
 from seatrial.errors import StorageError
 from seatrial.verdict.metrics import CaseResult, CaseVerdict, case_results
 from seatrial.verdict.totals import Totals, totals_of
 from seatrial.verdict.trajectories import Detail, TraceOf, Trajectory, representative, trajectory_of
+from seatrial.verdict.trials import Deciding
 
 __all__ = ["Side", "SideCase", "side_of_results", "side_of_run"]
 
@@ -38,7 +40,7 @@ class SideCase:
     deterministic: bool = False
     curtailed: bool = False
     """Whether its trials stopped once it was decided: then only its verdict compares."""
-    records: tuple[TrialRecord, ...] = ()
+    records: Sequence[Counted] = ()
     """The deciding attempt of every trial on record; none in a baseline's file."""
     totals: Totals | None = None
     """What a baseline's file says of its trials; None: see `summed`."""
@@ -60,7 +62,7 @@ class SideCase:
         return self.totals or totals_of(self.records)
 
     @property
-    def failing(self) -> TrialRecord | None:
+    def failing(self) -> Counted | None:
         """The first trial that failed."""
         return next((record for record in self.records if record.status is TrialStatus.FAILED), None)
 
@@ -73,12 +75,12 @@ class SideCase:
         except StorageError:
             return None
 
-    def trajectory(self, record: TrialRecord) -> Trajectory | None:
+    def trajectory(self, record: Counted) -> Trajectory | None:
         """The trajectory of one of its trials; None: no trace is there."""
         if self.trace_of is None:
             return None
         try:
-            return trajectory_of(self.trace_of(record), record)
+            return trajectory_of(self.trace_of(record.whole), record.whole)
         except StorageError:
             return None
 
@@ -126,6 +128,6 @@ def _from_result(result: CaseResult, trace_of: TraceOf | None) -> SideCase:
         gate=result.gate,
         deterministic=result.deterministic,
         curtailed=result.curtailed,
-        records=tuple(trial.last for trial in result.recorded),
+        records=Deciding(result.recorded),
         trace_of=trace_of,
     )

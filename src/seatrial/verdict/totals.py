@@ -12,7 +12,7 @@ from itertools import chain
 from math import fsum
 from typing import NamedTuple
 
-from seatrial.core.trial import TrialRecord
+from seatrial.core.ledger import Counted
 
 __all__ = ["JUDGE_SCORE", "MEASURES", "Sum", "Tallied", "Totals", "Way", "together", "totals_of"]
 
@@ -70,7 +70,7 @@ class Totals:
     """In alphabetical order."""
 
 
-def totals_of(records: Iterable[TrialRecord]) -> Totals:
+def totals_of(records: Iterable[Counted]) -> Totals:
     """The totals of these trials; those that are not valid count in none."""
     valid = [record for record in records if record.valid]
     tools: Counter[str] = Counter()
@@ -85,7 +85,7 @@ def totals_of(records: Iterable[TrialRecord]) -> Totals:
     )
 
 
-def _sums(records: list[TrialRecord]) -> dict[str, Sum]:
+def _sums(records: list[Counted]) -> dict[str, Sum]:
     known: dict[str, list[float]] = defaultdict(list)
     for record in records:
         for name, value in _measured(record):
@@ -93,7 +93,7 @@ def _sums(records: list[TrialRecord]) -> dict[str, Sum]:
     return {name: Sum(fsum(known[name]), len(known[name])) for name in MEASURES if known[name]}
 
 
-def _measured(record: TrialRecord) -> Iterator[tuple[str, float]]:
+def _measured(record: Counted) -> Iterator[tuple[str, float]]:
     values = {
         "latency_ms": record.latency_ms,
         "input_tokens": record.tokens.input,
@@ -105,13 +105,13 @@ def _measured(record: TrialRecord) -> Iterator[tuple[str, float]]:
     return ((name, value) for name, value in values.items() if value is not None)
 
 
-def _judged(record: TrialRecord) -> float | None:
+def _judged(record: Counted) -> float | None:
     tallies = [grade.tallies[JUDGE_SCORE] for grade in record.grades if JUDGE_SCORE in grade.tallies]
     of = fsum(tally.of for tally in tallies)
     return fsum(tally.hit for tally in tallies) / of if of else None
 
 
-def _tallies(records: list[TrialRecord]) -> dict[str, Tallied]:
+def _tallies(records: list[Counted]) -> dict[str, Tallied]:
     sources = chain.from_iterable([record.tallies, *(grade.tallies for grade in record.grades)] for record in records)
     pairs = _gathered({name: (tally.hit, tally.of) for name, tally in source.items()} for source in sources)
     return {name: Tallied(*pair) for name, pair in sorted(pairs.items())}

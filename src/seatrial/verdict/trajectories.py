@@ -17,6 +17,7 @@ from pydantic import Field, model_serializer, model_validator
 
 from seatrial.core.encoding import dumps
 from seatrial.core.frozen import Frozen
+from seatrial.core.ledger import Counted
 from seatrial.core.trace import Approval, CallState, Event, Handoff, ToolCallEvent, Trace
 from seatrial.core.trial import TrialRecord, TrialStatus
 from seatrial.verdict.trials import stable
@@ -214,13 +215,13 @@ def _step(event: ToolCallEvent | Handoff | Approval) -> Step:
     )
 
 
-def representative(records: Iterable[TrialRecord], trace_of: TraceOf) -> Trajectory | None:
+def representative(records: Iterable[Counted], trace_of: TraceOf) -> Trajectory | None:
     """The trajectory that stands for these trials: of the passing ones (of the valid ones where none passed), the first
     whose names of calls, in order, are the most common. None without a valid trial; raises what `trace_of` raises.
     """
     valid = [record for record in records if record.valid]
     passing = [record for record in valid if record.status is TrialStatus.PASSED]
-    traces = [(record, trace_of(record)) for record in passing or valid]
+    traces = [(record.whole, trace_of(record.whole)) for record in passing or valid]
     if not traces:
         return None
     names = [tuple(call.name for call in trace.tool_calls) for _, trace in traces]

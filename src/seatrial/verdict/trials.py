@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from itertools import chain, groupby
 from math import fsum
+from operator import attrgetter
+from typing import overload
 
 from seatrial.core.encoding import shortened
 from seatrial.core.grade import Grade, GraderFailure, Verdict
+from seatrial.core.ledger import Counted, Entry, Ledger
 from seatrial.core.trace import StopReason
 from seatrial.core.trial import InvalidReason, Tokens, TrialRecord, TrialStatus
 from seatrial.core.usage import summed
 
-__all__ = ["Cost", "Trial", "attempts_folded", "failure_text", "reason_of", "stable"]
+__all__ = ["Cost", "Deciding", "Spent", "Trial", "Trials", "attempts_folded", "failure_text", "reason_of", "stable"]
 
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]{6,}")
 _STOPPED = {
@@ -26,6 +30,22 @@ _STOPPED = {
     StopReason.BUDGET: "budget: the budget ran out",
     StopReason.HARNESS_ERROR: "harness_error",
 }
+
+
+class Spent:
+    """Costs of attempts, collected one by one."""
+
+    def __init__(self) -> None:
+        self.known = array("d")
+        """USD."""
+        self.unknown = 0
+
+    def add(self, usd: float | None) -> None:
+        """The cost of one more attempt; None = unknown."""
+        if usd is None:
+            self.unknown += 1
+        else:
+            self.known.append(usd)
 
 
 @dataclass(frozen=True)
@@ -40,19 +60,18 @@ class Cost:
     """Attempts whose cost is not; an unknown cost is never free."""
 
     @classmethod
-    def of(cls, records: Iterable[TrialRecord]) -> Cost:
+    def of(cls, records: Iterable[Counted]) -> Cost:
         """The cost of these attempts together."""
-        return cls._of([record.cost_usd for record in records])
+        spent = Spent()
+        for record in records:
+            spent.add(record.cost_usd)
+        return cls.together(spent)
 
     @classmethod
-    def of_judges(cls, records: Iterable[TrialRecord]) -> Cost:
-        """What the models behind their judges cost; attempts without a judge are not counted."""
-        return cls._of([record.judge_cost_usd for record in records if record.judge_cost_usd != 0])
-
-    @classmethod
-    def _of(cls, costs: Sequence[float | None]) -> Cost:
-        known = [cost for cost in costs if cost is not None]
-        return cls(fsum(known), len(known), len(costs) - len(known))
+    def together(cls, *parts: Spent) -> Cost:
+        """What was spent in all of these."""
+        known = [*chain.from_iterable(part.known for part in parts)]
+        return cls(fsum(known), len(known), sum(part.unknown for part in parts))
 
     @property
     def usd(self) -> float | None:
@@ -60,27 +79,31 @@ class Cost:
         return self.known_usd if self.counted and not self.unknown else None
 
 
-@dataclass(frozen=True)
 class Trial:
     """One trial with all its attempts: the last one counts, the earlier ones cost."""
 
-    attempts: tuple[TrialRecord, ...]
-    """In order of `attempt`; at least one."""
+    __slots__ = ("attempts", "last")
 
-    @cached_property
-    def last(self) -> TrialRecord:
-        return self.attempts[-1]
+    def __init__(self, attempts: tuple[Entry, ...]) -> None:
+        self.attempts = attempts
+        """In order of `attempt`; at least one."""
+        self.last = attempts[-1]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Trial) and self.attempts == other.attempts
+
+    __hash__ = None  # type: ignore[assignment]  # entries have none
 
     @property
     def index(self) -> int:
         """1-based number of the trial."""
         return self.last.trial_index
 
-    @cached_property
+    @property
     def valid(self) -> bool:
         return self.last.valid
 
-    @cached_property
+    @property
     def passed(self) -> bool:
         return self.last.status is TrialStatus.PASSED
 
@@ -90,25 +113,78 @@ class Trial:
         return Cost.of(self.attempts)
 
     @property
+    def cost_usd(self) -> float | None:
+        """Of all attempts; None when part of it is unknown."""
+        return self.last.cost_usd if len(self.attempts) == 1 else self.cost.usd
+
+    @property
     def tokens(self) -> Tokens:
         """Of all attempts."""
-        return summed(attempt.tokens for attempt in self.attempts)
+        return self.last.tokens if len(self.attempts) == 1 else summed(attempt.tokens for attempt in self.attempts)
 
 
-def attempts_folded(records: Iterable[TrialRecord]) -> dict[str, tuple[Trial, ...]]:
-    """Trials by case id, each case's in order of their numbers, whatever the order in which they finished.
+class Trials(Sequence[Trial]):
+    """Trials of one case in order of their numbers, whatever the order in which they finished; made as they are looked
+    at."""
+
+    def __init__(self, ledger: Ledger, case_id: str) -> None:
+        self._ledger = ledger
+        self._numbers = ledger.of_case(case_id)
+        self._length = ledger.trials_of(case_id)
+
+    def __iter__(self) -> Iterator[Trial]:
+        entries = self._ledger.entries(self._numbers)
+        if self._length == len(self._numbers):
+            return (Trial((entry,)) for entry in entries)
+        return (Trial(tuple(attempts)) for _, attempts in groupby(entries, key=attrgetter("trial_index")))
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, number: int) -> Trial: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> tuple[Trial, ...]: ...
+
+    def __getitem__(self, number: int | slice) -> Trial | tuple[Trial, ...]:
+        return tuple(self)[number]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]  # its trials have none
+
+
+class Deciding(Sequence[Entry]):
+    """The deciding attempt of each of these trials; made as they are looked at."""
+
+    def __init__(self, trials: Sequence[Trial]) -> None:
+        self._trials = trials
+
+    def __iter__(self) -> Iterator[Entry]:
+        return (trial.last for trial in self._trials)
+
+    def __len__(self) -> int:
+        return len(self._trials)
+
+    @overload
+    def __getitem__(self, number: int) -> Entry: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> tuple[Entry, ...]: ...
+
+    def __getitem__(self, number: int | slice) -> Entry | tuple[Entry, ...]:
+        return tuple(self)[number]
+
+
+def attempts_folded(records: Iterable[TrialRecord]) -> dict[str, Trials]:
+    """Trials by case id.
 
     Where one attempt is on record twice (a scheduler may start a trial twice), the first record counts.
     """
-    cases: dict[str, dict[int, dict[int, TrialRecord]]] = {}
-    for record in records:
-        trials = cases.setdefault(record.case_id, {})
-        trials.setdefault(record.trial_index, {}).setdefault(record.attempt, record)
-    return {case_id: tuple(_trial(trials[index]) for index in sorted(trials)) for case_id, trials in cases.items()}
-
-
-def _trial(attempts: Mapping[int, TrialRecord]) -> Trial:
-    return Trial(tuple(attempts[number] for number in sorted(attempts)))
+    ledger = Ledger.of(records)
+    return {case_id: Trials(ledger, case_id) for case_id in ledger.case_ids}
 
 
 def stable(text: str) -> str:

@@ -237,6 +237,27 @@ def addresses_of_session(session: int) -> set[str]:
     return {row[1] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in sockets}
 
 
+def test_rates_that_the_scheduler_cannot_keep_are_refused_before_anything_runs(tmp_path: Path) -> None:
+    write_project(tmp_path, FILES)
+    without = "import sys; sys.modules['seatrial'] = None; from distributed.cli.dask_scheduler import main; main()"
+    place = tmp_path / "scheduler.json"
+    options = ("--host", "tcp://127.0.0.1", "--port", "0", "--no-show", "--scheduler-file", str(place), *LOOPBACK)
+    scheduler = subprocess.Popen([sys.executable, "-c", without, *options], cwd=tmp_path, stderr=subprocess.DEVNULL)
+    try:
+        while not (place.exists() and place.read_text().endswith("}")):  # it is written piece by piece
+            assert scheduler.poll() is None
+        there = ("--executor", "dask", "--scheduler", json.loads(place.read_text())["address"])
+        rates = ("--set", "rates.models.m.requests_per_minute=60")
+        done = seatrial("run", *there, *rates, cwd=tmp_path)
+    finally:
+        scheduler.kill()
+        scheduler.wait()
+    assert done.returncode == 2
+    assert "rate limits on a cluster are kept by its scheduler" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
 def test_what_cannot_be_is_said_before_anything_runs(tmp_path: Path) -> None:
     write_project(tmp_path, FILES)
     with pytest.raises(UsageError, match="unknown executor 'desk'; did you mean 'dask'"):

@@ -48,6 +48,7 @@ THREAD = EITHER | {
     "sleeps_in_c": End("failed", "timeout", f"{LIMIT} while the agent blocked the event loop"),
     "ignores_being_cancelled": End("failed", "timeout", f"{LIMIT} and the agent went on when it was told to stop"),
     "forks": DONE,
+    "changes_cwd_and_environment": DONE,
 }
 ENDED = f"{LIMIT} and its process was ended"
 PROCESS = EITHER | {
@@ -111,9 +112,62 @@ def test_every_agent_ends_as_the_table_says(finished: Finished, request: pytest.
             assert record.case_id not in ends
             ends[record.case_id] = End(record.status, record.stop_reason, record.detail)
     wanted = {name.replace(" ", "."): end for name, end in table.items()}
-    assert {name: (*end[:2], end[2][: len(wanted[name][2])]) for name, end in ends.items()} == {
-        name: tuple(end) for name, end in wanted.items()
-    }
+    assert {name: begins_like(end, wanted[name]) for name, end in ends.items()} == wanted
+
+
+def begins_like(end: End, wanted: End) -> End:
+    """The end with no more of its reason than is wanted; nothing but no reason is like none."""
+    return end._replace(detail=end.detail[: len(wanted.detail)]) if wanted.detail else end
+
+
+DOCUMENTED = {
+    "sleeps forever in a thread of its own": "sleeps",
+    "async, and sleeps forever in C": "sleeps_in_c",
+    "goes on when it is cancelled": "ignores_being_cancelled",
+    "calls `os._exit(7)`": "exits",
+    "segmentation fault": "segfaults",
+    "fills its folder": "fills_its_folder",
+    "fills its folder, and finds the disk full": "finds_the_disk_full",
+    "leaves threads running": "leaves_threads",
+    "changes working folder and environment": "changes_cwd_and_environment",
+    "prints 50 MB": "prints_50_mb",
+    "forks": "forks",
+    "raises in a callback": "raises_in_a_callback",
+    "raises `BaseException`": "raises_base_exception",
+    "never answers an approval": "never_answers_an_approval",
+}
+"""The documentation's agents, by their names here."""
+
+
+def test_the_documentation_has_the_table() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "running.md").read_text("utf-8")
+    lines = page.partition("| agent | isolation | status | stop reason | message |\n")[2].partition("\n\n")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines.splitlines()[1:]]
+    assert {agent for agent, *_ in rows} == set(DOCUMENTED)
+    checked = set()
+    for agent, isolations, *end in rows:
+        for isolation in isolations.split(", "):
+            name = DOCUMENTED[agent]
+            found = TABLES[isolation].get(name) or TABLES[isolation][f"{name} as daemons"]
+            assert end == [found.status, f"`{found.stop_reason}`", f"`{found.detail}`" if found.detail else "none"], (
+                agent
+            )
+            checked.add((name, isolation))
+    harms_the_run = {("exits", "thread"), ("segfaults", "thread"), ("finds_the_disk_full", "thread")}
+    assert {(name, way) for name in DOCUMENTED.values() for way in TABLES} - checked == harms_the_run
+
+
+def test_an_agent_that_ends_the_process_of_a_run_in_threads_costs_no_finished_trial(tmp_path: Path) -> None:
+    cases = [{"id": name, "input": {"message": name}} for name in ("forks", "exits", "prints_50_mb")]
+    files = {"seatrial.yaml": "version: 1\nagent: my_agent:build\n", "my_agent.py": AGENTS}
+    write_project(tmp_path, files | {"cases/all.jsonl": "".join(json.dumps(one) + "\n" for one in cases)})
+    run = ("run", "--concurrency", "1", "--output", "out")
+    assert seatrial(*run, cwd=tmp_path).returncode == 7
+    assert [record.case_id for record in api.load(tmp_path / "out").trials] == ["forks"]
+    resumed = seatrial(*run, "--resume", "--isolation", "process", cwd=tmp_path)
+    assert resumed.returncode == 1, resumed.stderr
+    ends = {record.case_id: str(record.stop_reason) for record in api.load(tmp_path / "out").trials}
+    assert ends == {"forks": "answered", "exits": "agent_error", "prints_50_mb": "answered"}
 
 
 def test_what_was_recorded_before_the_end_is_kept(finished: Finished) -> None:

@@ -29,10 +29,12 @@ def captured(trial: TrialEnvironment) -> Iterator[None]:
     """Record what LangChain runs in this context, and keep its own tracing from sending anything."""
     recorder = _OnDemand(trial)
     listen()
+    outer = recording.tell(recorder.get)
     try:
-        with recording.by(recorder.get), untraced():
+        with untraced():
             yield
     finally:
+        recording.tell(outer)
         recorder.close()
 
 

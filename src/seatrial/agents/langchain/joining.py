@@ -40,15 +40,20 @@ class _Recording:
         give = self._give.get()
         return None if give is None else give()
 
+    def tell(self, give: Callable[[], Any] | None) -> Callable[[], Any] | None:
+        """Runs that start from now on in this context are told to `give()`; gives what they were told before."""
+        outer = self._give.get()
+        self._give.set(give)
+        return outer
+
     @contextmanager
     def by(self, give: Callable[[], Any]) -> Iterator[None]:
         """Runs that start in here, in tasks and threads that take this context too, are told to `give()`."""
-        outer = self._give.get()
-        self._give.set(give)
+        outer = self.tell(give)
         try:
             yield
         finally:
-            self._give.set(outer)
+            self.tell(outer)
 
 
 recording = _Recording()
@@ -88,25 +93,28 @@ def _join(module: ModuleType) -> None:
 def untraced() -> AbstractContextManager[Any]:
     """LangSmith sends nothing from in here, whatever the environment says, also when it is loaded only in here."""
     if _TRACING not in sys.modules:
-        return _untraced_once_loaded()
+        return _UNTRACED_ONCE_LOADED
     from langsmith import tracing_context
 
     return tracing_context(enabled=False)
 
 
-@contextmanager
-def _untraced_once_loaded() -> Iterator[None]:
+class _UntracedOnceLoaded:
     """A context variable of a module that does not exist yet cannot be set: what is loaded in here is off for all."""
-    with _lock:
-        _state.early += 1
-    try:
-        yield
-    finally:
+
+    def __enter__(self) -> None:
+        with _lock:
+            _state.early += 1
+
+    def __exit__(self, *_: object) -> None:
         with _lock:
             _state.early -= 1
             if not _state.early and _state.silenced is not None:
                 _state.silenced.configure(enabled=None)
                 _state.silenced = None
+
+
+_UNTRACED_ONCE_LOADED = _UntracedOnceLoaded()
 
 
 def _silence(module: ModuleType) -> None:

@@ -5,7 +5,8 @@ this machine would, in a thread or a process of its own; record and trace come b
 trials again elsewhere, so a trial may begin twice. It counts once: each attempt is one task, with an id of its own, and
 a task has one result, that of the start that finished first.
 
-Rate limits and the limit for judges hold within one worker's process; what trials leave behind is not looked for.
+Rate limits and the limit for judges hold over all workers (`seatrial.runner.executors.dask_limits`); what trials leave
+behind is not looked for.
 
 Without a scheduler's address a cluster is made on this machine, listening on the loopback interface only.
 """
@@ -27,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from seatrial.core.encoding import dumps
+from seatrial.core.ledger import Counted
 from seatrial.core.ports import NOTHING_BEFORE, Earlier, PlannedCase, Sink, TrialSource
 from seatrial.core.trace import StopReason, Trace
 from seatrial.core.trial import InvalidReason, TrialRecord
@@ -34,6 +36,7 @@ from seatrial.errors import SeatrialError, UsageError
 from seatrial.registry import load_object
 from seatrial.runner.capture import captured_output
 from seatrial.runner.executors import Site, Travel
+from seatrial.runner.executors.dask_limits import asking_the_scheduler, kept_by_the_scheduler, refuse_unkept
 from seatrial.runner.executors.process import ProcessExecutor
 from seatrial.runner.processes import Launcher
 from seatrial.runner.threads import in_thread
@@ -47,14 +50,20 @@ _CONNECT_S = 15
 
 
 def dask_executor(site: Site) -> DaskExecutor:
-    """Connected to the scheduler, if an address was given. UsageError when that, or Dask, is not there."""
+    """Connected to the scheduler, if an address was given.
+
+    UsageError when that, or Dask, is not there, or when the scheduler cannot keep the project's rate limits.
+    """
     try:
         import distributed  # noqa: F401  whether it is there
     except ImportError as error:
         raise UsageError("--executor dask needs Dask; install it with: pip install 'seatrial[dask]'") from error
     if site.travel is None:
         raise UsageError("trials on a cluster need a project")
-    return DaskExecutor(site, site.travel, None if site.scheduler is None else _connected(site.scheduler))
+    client = None if site.scheduler is None else _connected(site.scheduler)
+    if client is not None:
+        refuse_unkept(client, site.settings.rates)
+    return DaskExecutor(site, site.travel, client)
 
 
 @dataclass
@@ -73,10 +82,12 @@ class DaskExecutor:
 
     def start(self, source: TrialSource, sink: Sink, before: Earlier = NOTHING_BEFORE) -> Running:
         """Begin in threads; gives the handle to wait on or stop."""
-        connected = ExitStack()
-        if self.client is None:
-            self.client = _on_this_machine(self.site.concurrency, connected)
-        connected.enter_context(self.client)
+        with ExitStack() as opening:
+            if self.client is None:
+                self.client = _on_this_machine(self.site.concurrency, opening)
+            opening.enter_context(self.client)
+            opening.enter_context(kept_by_the_scheduler(self.client, self.run_id, self.site.settings.rates))
+            connected = opening.pop_all()
         return Running(
             source,
             sink,
@@ -92,7 +103,7 @@ class DaskExecutor:
 
     def submit(self, job: Mapping[str, Any]) -> Any:
         """A task for the job; its key is the attempt's id."""
-        given = {"bench": self.travel.bench, "setup": {**self.travel.setup, "scratch": ""}}
+        given = {"bench": self.travel.bench, "setup": {**self.travel.setup, "scratch": ""}, "run_id": self.run_id}
         key = "-".join(("seatrial", self.run_id, *(str(job[part]) for part in ("case_id", "trial_index", "attempt"))))
         return self.client.submit(run_job, dumps(given), dict(job), self.site.isolation, key=key, pure=False)
 
@@ -162,7 +173,7 @@ class _DaskAttempt:
 def run_job(given: str, job: dict[str, Any], isolation: str) -> dict[str, Any]:
     """Run one trial on this worker; gives record and trace as JSON data.
 
-    `given` is JSON, `{"bench", "setup"}`, and the same for a whole run: what it names is loaded once. Raises
+    `given` is JSON, `{"bench", "setup", "run_id"}`, and the same for a whole run: what it names is loaded once. Raises
     UsageError when it cannot be loaded here.
     """
     try:
@@ -216,7 +227,7 @@ class _One:
         waiting, self.waiting = self.waiting, None
         return waiting
 
-    def finished(self, record: TrialRecord) -> None:
+    def finished(self, record: Counted) -> None:
         return
 
     def write(self, record: TrialRecord, trace: Trace) -> TrialRecord:
@@ -251,7 +262,9 @@ def _new_desk(given: dict[str, Any], isolation: str) -> _Desk:
     _capture_prints()
     scratch = Path(get_worker().local_directory)
     setup = {**given["setup"], "scratch": str(scratch)}
-    return _Desk(load_object(given["bench"])(setup), isolation, scratch, Launcher(given["bench"], setup))
+    bench: Bench = load_object(given["bench"])(setup)
+    bench.settings = asking_the_scheduler(bench.settings, given["run_id"])
+    return _Desk(bench, isolation, scratch, Launcher(given["bench"], setup))
 
 
 @cache

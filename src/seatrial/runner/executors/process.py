@@ -5,8 +5,10 @@ that it is kept when the process dies. The limit holds: a process that is over i
 group, and the trial is a timeout. What is left of the group after a trial is ended too. A trial whose process died is
 graded here, by the calls that it told of; its outcome was not observed.
 
-Rate limits and the limit for judges hold within each process apart: nobody waits for another trial. What trials leave
-behind is looked for here, where only files can be left; all else ends with the process.
+Rate limits and the limit for judges hold over all trials of the run: they are kept here, and the processes ask.
+
+A process serves one trial and is ended, so that nothing in it can reach another trial: variables, working folder,
+threads, module globals. What trials leave behind is therefore looked for here, where only files can be left.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import contextlib
 import signal
 import time
 from collections.abc import Mapping
+from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -132,9 +135,11 @@ class ProcessAttempt:
     async def _follow(self, process: TrialProcess, here: TrialAttempt, seen: _Seen) -> None:
         loop, limit_s = asyncio.get_running_loop(), self.planned.case.limits.timeout_s
         try:
-            async with asyncio.timeout(None) as limit:
+            async with AsyncExitStack() as judging, asyncio.timeout(None) as limit:
                 async for message in process.told():
                     match message:
+                        case {"turn": _} | {"judge": _}:
+                            await self._answer(process, message, judging)
                         case {"change": change}:
                             here.environment.recorder.apply(change)
                         case {"agent": True}:
@@ -154,6 +159,25 @@ class ProcessAttempt:
                             return
         except TimeoutError:
             seen.timed_out = True
+
+    async def _answer(self, process: TrialProcess, message: Mapping[str, Any], judging: AsyncExitStack) -> None:
+        """What it asks for: the turn of a call, or a place for a judge (False: it needs that no more)."""
+        match message:
+            case {"turn": [kind, name]}:
+                process.answer({"seconds": self._seconds(kind, name)})
+            case {"judge": True}:
+                await judging.enter_async_context(self.executor.settings.judges or nullcontext())
+                process.answer({})
+            case _:
+                await judging.aclose()
+
+    def _seconds(self, kind: Any, name: str) -> float:
+        """Until the turn of such a call comes."""
+        rates = self.executor.settings.rates
+        if rates is None or not rates.limited(kind, name):
+            return 0.0
+        now, at = rates.turn(kind, name)
+        return at - now
 
     def _end(self, seen: _Seen, status: int) -> dict[str, Any]:
         """How a trial ended whose process gave no record."""

@@ -16,6 +16,7 @@ from seatrial.agents import AGENTS
 from seatrial.agents.detect import agent_for, load_agent
 from seatrial.core.case import Case, Limits, Turn
 from seatrial.core.fixture import FixtureSpec
+from seatrial.core.ledger import Entry
 from seatrial.core.ports import Agent, PlannedCase
 from seatrial.core.project import AgentSpec
 from seatrial.core.trace import Trace
@@ -121,7 +122,7 @@ class _Trials:
     def next(self) -> tuple[PlannedCase, int] | None:
         return next(self._waiting, None)
 
-    def finished(self, record: TrialRecord) -> None:
+    def finished(self, record: Entry | TrialRecord) -> None:
         """The number is fixed."""
 
     def write(self, record: TrialRecord, trace: Trace) -> TrialRecord:

@@ -1,0 +1,1 @@
+"""What Seatrial costs, beside a plain program, pydantic-evals and inspect-ai: `make bench`."""

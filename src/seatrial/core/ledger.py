@@ -1,0 +1,403 @@
+"""Finished trials, many at once: what is counted of each stays in memory, the rest is read back when it is shown.
+
+A Ledger is the sequence of a run's records. It keeps about a hundred bytes of each: its numbers, packed, and a pointer
+to what many trials have in common (their Likeness). Outputs, reasons, outcomes and errors stay where the trial was
+written; an Entry's `whole` reads them back.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import eq
+from struct import Struct
+from typing import Any, NamedTuple, overload
+
+from seatrial.core.grade import Grade, GraderFailure, Tally
+from seatrial.core.trace import StopReason
+from seatrial.core.trial import InvalidReason, Tokens, TrialKey, TrialRecord, TrialStatus
+
+__all__ = ["Counted", "Entry", "Ledger", "Likeness", "Read"]
+
+Read = Callable[[int, int], TrialRecord]
+"""Reads a record back from its position and its size, as they were given to `Ledger.add`."""
+
+_ROW = Struct("<IIIIHddd5q24sQI")
+"""Case, trial, attempt, likeness, reader; latency, cost, judges' cost; tokens; start; position, size."""
+_MOST = 2**63 - 1
+_TIME = 24
+"""Characters of a time as records have it."""
+
+
+class Likeness(NamedTuple):
+    """What many trials have in common; see TrialRecord for each."""
+
+    status: TrialStatus
+    invalid_reason: InvalidReason | None
+    broken: InvalidReason | None
+    broken_off: bool
+    stop_reason: StopReason
+    steps: int | None
+    steps_are_tool_calls: bool
+    tools: Mapping[str, int]
+    handoffs: tuple[tuple[str, str], ...]
+    tallies: Mapping[str, Tally]
+    models: tuple[str, ...]
+    observes: tuple[str, ...]
+    grades: tuple[Grade, ...]
+    """Without reasons, evidence and costs."""
+    grader_failures: tuple[GraderFailure, ...]
+    """Without messages."""
+    has_leftovers: bool
+
+
+class Entry:
+    """One attempt at a trial as a Ledger keeps it. Its fields are those of its TrialRecord, `whole`."""
+
+    __slots__ = ("_alike", "_ledger", "_row")
+
+    def __init__(self, ledger: Ledger, row: tuple[Any, ...], alike: Likeness) -> None:
+        self._ledger, self._row, self._alike = ledger, row, alike
+
+    @property
+    def whole(self) -> TrialRecord:
+        """The record, read back; StorageError when it is no longer there."""
+        return self._ledger.read(self._row)
+
+    def __eq__(self, other: object) -> bool:
+        return self.whole == (other.whole if isinstance(other, Entry) else other)
+
+    __hash__ = None  # type: ignore[assignment]  # as unequal numbers may belong to equal records
+
+    @property
+    def case_id(self) -> str:
+        return self._ledger.case_id(self._row)
+
+    @property
+    def trial_index(self) -> int:
+        return int(self._row[1])
+
+    @property
+    def attempt(self) -> int:
+        return int(self._row[2])
+
+    @property
+    def key(self) -> TrialKey:
+        return TrialKey(case_id=self.case_id, trial_index=self.trial_index)
+
+    @property
+    def latency_ms(self) -> float | None:
+        return _known(self._row[5])
+
+    @property
+    def cost_usd(self) -> float | None:
+        return _known(self._row[6])
+
+    @property
+    def judge_cost_usd(self) -> float | None:
+        return _known(self._row[7])
+
+    @property
+    def tokens(self) -> Tokens:
+        return _tokens(self._row[8:13])
+
+    @property
+    def started(self) -> str | None:
+        text: bytes = self._row[13]
+        return text.decode("ascii") if text[0] else self.whole.started
+
+    @property
+    def status(self) -> TrialStatus:
+        return self._alike.status
+
+    @property
+    def valid(self) -> bool:
+        return self._alike.status in (TrialStatus.PASSED, TrialStatus.FAILED)
+
+    @property
+    def invalid_reason(self) -> InvalidReason | None:
+        return self._alike.invalid_reason
+
+    @property
+    def broken_off(self) -> bool:
+        return self._alike.broken_off
+
+    @property
+    def stop_reason(self) -> StopReason:
+        return self._alike.stop_reason
+
+    @property
+    def steps(self) -> int | None:
+        return self._alike.steps
+
+    @property
+    def steps_are_tool_calls(self) -> bool:
+        return self._alike.steps_are_tool_calls
+
+    @property
+    def tools(self) -> Mapping[str, int]:
+        return self._alike.tools
+
+    @property
+    def handoffs(self) -> tuple[tuple[str, str], ...]:
+        return self._alike.handoffs
+
+    @property
+    def tallies(self) -> Mapping[str, Tally]:
+        return self._alike.tallies
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        return self._alike.models
+
+    @property
+    def observes(self) -> tuple[str, ...]:
+        return self._alike.observes
+
+    @property
+    def grades(self) -> tuple[Grade, ...]:
+        """Without their reasons and evidence: these are in `whole`."""
+        return self._alike.grades
+
+    @property
+    def grader_failures(self) -> tuple[GraderFailure, ...]:
+        """Without their messages."""
+        return self._alike.grader_failures
+
+    @property
+    def has_leftovers(self) -> bool:
+        return self._alike.has_leftovers
+
+
+Counted = Entry | TrialRecord
+"""A trial of which things are counted: as a Ledger keeps it, or whole."""
+
+
+class Ledger(Sequence[TrialRecord]):
+    """Records in the order in which they were added, each attempt once: the first one counts."""
+
+    def __init__(self, read: Read) -> None:
+        self.case_ids: list[str] = []
+        """In order of appearance."""
+        self._numbers: dict[str, int] = {}
+        self._of_case: list[array[int]] = []
+        self._reads = [read]
+        self._rows = bytearray()
+        self._likenesses: dict[tuple[Any, ...], int] = {}
+        self._alike: list[Likeness] = []
+
+    @classmethod
+    def of(cls, records: Iterable[TrialRecord]) -> Ledger:
+        """A ledger of records that are in memory; a Ledger is one already."""
+        if isinstance(records, Ledger):
+            return records
+        kept = tuple(records)
+        ledger = cls(lambda at, _: kept[at])
+        for at, record in enumerate(kept):
+            ledger.add(record, at)
+        return ledger
+
+    @classmethod
+    def pooled(cls, parts: Sequence[tuple[Ledger, Mapping[str, int]]]) -> Ledger:
+        """Several ledgers as one; trial numbers of each are raised by what is given beside it, by case id."""
+        pool = cls(parts[0][0]._reads[0])
+        pool._reads = []
+        for ledger, offsets in parts:
+            pool._take(ledger, offsets)
+        return pool
+
+    def _take(self, other: Ledger, offsets: Mapping[str, int]) -> None:
+        likenesses = [self._likeness(key, alike) for key, alike in zip(other._likenesses, other._alike, strict=True)]
+        books = len(self._reads)
+        self._reads += other._reads
+        for case, index, attempt, alike, book, *rest in _ROW.iter_unpack(other._rows):
+            case_id = other.case_ids[case]
+            self._append(case_id, index + offsets.get(case_id, 0), attempt, likenesses[alike], books + book, *rest)
+
+    def add(self, record: TrialRecord, at: int, size: int = 0) -> bool:
+        """Note a record that stands at this position; False when that attempt is on record already."""
+        times = (record.started or "").encode("ascii", "replace")
+        return self._append(
+            record.case_id,
+            record.trial_index,
+            record.attempt,
+            self._likeness(_key(record), record),
+            0,
+            *map(_number, (record.latency_ms, record.cost_usd, record.judge_cost_usd)),
+            *_packed(record.tokens),
+            times if len(times) == _TIME else b"",
+            at,
+            size,
+        )
+
+    def _append(self, case_id: str, *fields: Any) -> bool:
+        """Write a row, unless its attempt has one; rows of a case are kept in order of trial and attempt."""
+        case = self._numbers.get(case_id)
+        if case is None:
+            case = self._numbers[case_id] = len(self.case_ids)
+            self.case_ids.append(case_id)
+            self._of_case.append(array("I"))
+        rows, place = self._of_case[case], fields[:2]
+        at = len(rows)
+        if rows and self._place(rows[-1]) >= place:
+            at = bisect_left(rows, place, key=self._place)
+            if self._place(rows[at]) == place:
+                return False
+        rows.insert(at, len(self))
+        self._rows += _ROW.pack(case, *fields)
+        return True
+
+    def _place(self, number: int) -> tuple[int, int]:
+        """Trial and attempt."""
+        row = _ROW.unpack_from(self._rows, number * _ROW.size)
+        return row[1], row[2]
+
+    def _likeness(self, key: tuple[Any, ...], record: TrialRecord | Likeness) -> int:
+        number = self._likenesses.get(key)
+        if number is None:
+            number = self._likenesses[key] = len(self._alike)
+            self._alike.append(record if isinstance(record, Likeness) else _likeness_of(record))
+        return number
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self._rows) // _ROW.size
+
+    def __iter__(self) -> Iterator[TrialRecord]:
+        return (entry.whole for entry in self.entries())
+
+    @overload
+    def __getitem__(self, number: int) -> TrialRecord: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> tuple[TrialRecord, ...]: ...
+
+    def __getitem__(self, number: int | slice) -> TrialRecord | tuple[TrialRecord, ...]:
+        if isinstance(number, slice):
+            return tuple(self.entry(each).whole for each in range(len(self))[number])
+        return self.entry(range(len(self))[number]).whole
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(other) == len(self) and all(map(eq, self, other))
+
+    __hash__ = None  # type: ignore[assignment]  # it grows
+
+    def case_id(self, row: tuple[Any, ...]) -> str:
+        """The case of a row."""
+        case: int = row[0]
+        return self.case_ids[case]
+
+    def read(self, row: tuple[Any, ...]) -> TrialRecord:
+        """The record of a row, numbered as it is here."""
+        _, index, _, _, reader, *_, at, size = row
+        record: TrialRecord = self._reads[reader](at, size)
+        return record if record.trial_index == index else record.model_copy(update={"trial_index": index})
+
+    def entry(self, number: int) -> Entry:
+        """The `number`-th record, from 0."""
+        return next(self.entries((number,)))
+
+    def entries(self, numbers: Iterable[int] | None = None) -> Iterator[Entry]:
+        """These of them; all, in the order in which they were added, where none are named."""
+        for number in range(len(self)) if numbers is None else numbers:
+            row = _ROW.unpack_from(self._rows, number * _ROW.size)
+            yield Entry(self, row, self._alike[row[3]])
+
+    def of_case(self, case_id: str) -> Sequence[int]:
+        """Numbers of a case's records, in order of trial and attempt."""
+        case = self._numbers.get(case_id)
+        return () if case is None else self._of_case[case]
+
+    @property
+    def trials(self) -> int:
+        """Trials that have a record, each counted once."""
+        return sum(map(self.trials_of, self.case_ids))
+
+    def trials_of(self, case_id: str) -> int:
+        """Trials of a case that have a record."""
+        return len({self._place(number)[0] for number in self.of_case(case_id)})
+
+    def last(self, case_id: str, trial_index: int) -> Entry | None:
+        """The last attempt of a trial; None when there is none."""
+        rows = self.of_case(case_id)
+        at = bisect_left(rows, (trial_index + 1, 0), key=self._place)
+        entry = self.entry(rows[at - 1]) if at else None
+        return entry if entry is not None and entry.trial_index == trial_index else None
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+_NO_TOKENS = Tokens()
+_NO_COUNTS = (-1, -1, -1, -1, -1)
+
+
+def _packed(tokens: Tokens) -> Iterable[int]:
+    """-1: not known."""
+    if tokens == _NO_TOKENS:
+        return _NO_COUNTS
+    counts = (tokens.input, tokens.output, tokens.cached, tokens.cache_write, tokens.reasoning)
+    return [-1 if count is None else min(count, _MOST) for count in counts]
+
+
+def _tokens(counts: tuple[int, ...]) -> Tokens:
+    if counts == _NO_COUNTS:
+        return _NO_TOKENS
+    read, written, cached, cache_write, reasoning = (None if count < 0 else count for count in counts)
+    return Tokens(input=read, output=written, cached=cached, cache_write=cache_write, reasoning=reasoning)
+
+
+def _tallies(tallies: Mapping[str, Tally]) -> tuple[Any, ...]:
+    return tuple((name, tally.hit, tally.of) for name, tally in tallies.items()) if tallies else ()
+
+
+def _key(record: TrialRecord) -> tuple[Any, ...]:
+    """Equal for records of one likeness, and only for these."""
+    return (
+        record.status,
+        record.invalid_reason,
+        record.broken,
+        record.broken_off,
+        record.stop_reason,
+        record.steps,
+        record.steps_are_tool_calls,
+        tuple(record.tools.items()),
+        record.handoffs,
+        _tallies(record.tallies),
+        record.models,
+        record.observes,
+        tuple((each.name, each.verdict, each.score, each.required, _tallies(each.tallies)) for each in record.grades),
+        tuple((failure.name, failure.error, failure.required) for failure in record.grader_failures),
+        bool(record.leftovers),
+    )
+
+
+_SILENT: Mapping[str, Any] = {"reason": "", "evidence": (), "cost_usd": None}
+
+
+def _likeness_of(record: TrialRecord) -> Likeness:
+    return Likeness(
+        status=record.status,
+        invalid_reason=record.invalid_reason,
+        broken=record.broken,
+        broken_off=record.broken_off,
+        stop_reason=record.stop_reason,
+        steps=record.steps,
+        steps_are_tool_calls=record.steps_are_tool_calls,
+        tools=record.tools,
+        handoffs=record.handoffs,
+        tallies=record.tallies,
+        models=record.models,
+        observes=record.observes,
+        grades=tuple(grade.model_copy(update=_SILENT) for grade in record.grades),
+        grader_failures=tuple(failure.model_copy(update={"message": ""}) for failure in record.grader_failures),
+        has_leftovers=bool(record.leftovers),
+    )

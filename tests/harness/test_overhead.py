@@ -1,0 +1,199 @@
+"""What a trial costs beside its agent, in counts that no machine changes: calls, lines, files, threads, memory.
+
+Each count is taken over two runs that differ in nothing but their number of trials; what both share drops out.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+import threading
+import tracemalloc
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import seatrial
+from seatrial.core.trace import Trace
+from seatrial.core.trial import TrialRecord
+from seatrial.environment.trial import TrialEnvironment
+from seatrial.harness.comparing import side_at
+from seatrial.harness.gating import Candidate
+from seatrial.harness.runs import Run
+from seatrial.report.files import json_text
+
+FEW, MANY = 10, 40
+
+
+async def echo(task: str) -> str:
+    return task
+
+
+def blocking_echo(task: str) -> str:
+    return task
+
+
+def project(folder: Path) -> Path:
+    """One case that an echo passes."""
+    (folder / "cases").mkdir(parents=True)
+    case = {"id": "c", "input": "x", "expected": {"answer": "x", "response": {"max_characters": 9}}}
+    (folder / "cases" / "all.jsonl").write_text(json.dumps(case) + "\n", encoding="utf-8")
+    (folder / "seatrial.yaml").write_text("version: 1\nagent: operator:not_\n", encoding="utf-8")
+    return folder
+
+
+def run(root: Path, trials: int, agent: Any = echo, **options: Any) -> Run:
+    return seatrial.run(root, agent=agent, trials=trials, **options)
+
+
+def counted(act: Callable[[], object]) -> Counter[str]:
+    """Calls while this runs, in whichever thread: `module.function` of C code, `def function` of Python code."""
+    calls: Counter[str] = Counter()
+
+    def note(frame: FrameType, event: str, what: Any) -> None:
+        if event == "c_call":
+            calls[f"{what.__module__}.{what.__qualname__}"] += 1
+        elif event == "call":
+            calls["def"] += 1
+            calls[f"def {frame.f_code.co_qualname}"] += 1
+
+    threading.setprofile(note)
+    sys.setprofile(note)
+    try:
+        act()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    return calls
+
+
+@pytest.fixture(scope="module")
+def a_trial(tmp_path_factory: pytest.TempPathFactory) -> dict[str, float]:
+    """Calls a trial of an async agent."""
+    return costs(tmp_path_factory.mktemp("async"), echo)
+
+
+def costs(folder: Path, agent: Any) -> dict[str, float]:
+    root = project(folder)
+    run(root, 2, agent)
+    few = counted(lambda: run(root, FEW, agent))
+    many = counted(lambda: run(root, MANY, agent))
+    return Counter({name: (many[name] - few[name]) / (MANY - FEW) for name in many if many[name] != few[name]})
+
+
+def test_a_trace_and_a_record_are_each_serialised_once(a_trial: dict[str, float]) -> None:
+    lines = [name for name in a_trial if name.endswith(".to_json") and not name.startswith("def")]
+    assert sum(a_trial[name] for name in lines) == pytest.approx(2, abs=0.1)  # and rows of results.json, 64 at a time
+    assert a_trial["None.SchemaSerializer.to_python"] == 1  # a trace without its defaults
+    assert a_trial["_json.encode_basestring"] == a_trial["None.c_make_encoder"] == 0
+
+
+def test_models_are_built_once(a_trial: dict[str, float]) -> None:
+    validated = [name for name in a_trial if "SchemaValidator" in name]
+    built = sum(a_trial[name] for name in validated)
+    assert built <= 6  # a message, two grades, trace, record; and the record again for results.json
+    assert a_trial["def BaseModel.model_copy"] <= 3  # two grades that get their names, the record its place
+
+
+def test_nothing_is_opened_for_a_trial_and_two_lines_are_written(a_trial: dict[str, float]) -> None:
+    assert a_trial["posix.write"] == 2
+    assert a_trial["posix.open"] == a_trial["_io.open"] == a_trial["io.open"] == 0
+    assert a_trial["posix.fsync"] == pytest.approx(0, abs=0.2)
+
+
+def test_no_folder_is_made_for_a_trial_that_touches_none(a_trial: dict[str, float]) -> None:
+    assert a_trial["posix.mkdir"] == a_trial["posix.rmdir"] == 0
+
+
+def test_no_thread_is_started_for_an_async_agent(a_trial: dict[str, float]) -> None:
+    assert a_trial["_thread.start_new_thread"] == 0
+
+
+def test_nothing_is_copied_deeply_compiled_or_imported_for_a_trial(a_trial: dict[str, float]) -> None:
+    for name in ("deepcopy", "_compile", "import_module", "_find_and_load", "signature"):
+        assert a_trial[f"def {name}"] == 0, name
+
+
+def test_a_trial_takes_few_calls(a_trial: dict[str, float]) -> None:
+    assert a_trial["def"] <= 620
+
+
+@pytest.mark.slow
+def test_a_blocking_agent_has_one_thread_a_trial_and_no_more_at_once_than_trials(tmp_path: Path) -> None:
+    cost = costs(tmp_path / "counted", blocking_echo)
+    assert cost["_thread.start_new_thread"] == 1
+
+    seen: list[int] = []
+
+    def agent(task: str) -> str:
+        seen.append(sum(thread.name.removeprefix("seatrial-").isdecimal() for thread in threading.enumerate()))
+        return task
+
+    run(project(tmp_path / "watched"), 60, agent, concurrency=4)
+    assert 1 <= max(seen) <= 4
+
+
+def test_after_its_first_trial_a_run_imports_nothing(tmp_path: Path) -> None:
+    root = project(tmp_path)
+    run(root, 1)
+    before = set(sys.modules)
+    run(root, 30)
+    assert set(sys.modules) == before
+
+
+def test_no_record_trace_or_environment_outlives_its_trial(tmp_path: Path) -> None:
+    kinds = (TrialRecord, Trace, TrialEnvironment)
+    gc.collect()
+    before = sum(isinstance(thing, kinds) for thing in gc.get_objects())
+    kept = run(project(tmp_path), MANY)
+    assert kept.exit_code == 0
+    alive = [thing for thing in gc.get_objects() if isinstance(thing, kinds)]
+    assert len(alive) - before <= 2
+    assert len(kept.trials) == MANY
+
+
+def test_who_reads_compares_or_judges_a_run_holds_no_record(tmp_path: Path) -> None:
+    folder = run(project(tmp_path), MANY).folder
+    gc.collect()
+    before = sum(isinstance(thing, TrialRecord) for thing in gc.get_objects())
+    read, side, candidate = seatrial.load(folder), side_at(folder), Candidate([folder])
+    assert (read.exit_code, side.cases[0].passes, candidate.results[0].valid) == (0, MANY, MANY)
+    assert json_text(candidate.summary()) == json_text(read.summary())
+    gc.collect()
+    assert sum(isinstance(thing, TrialRecord) for thing in gc.get_objects()) - before <= 2
+
+
+def test_trials_leave_no_cycle_for_the_collector(tmp_path: Path) -> None:
+    root, kinds = project(tmp_path), ("TrialEnvironment", "TrialAttempt", "Recorder", "Toolbox")
+    run(root, 2)
+    gc.collect()
+    gc.disable()
+    try:
+        run(root, FEW)
+        alive = Counter(type(thing).__name__ for thing in gc.get_objects())
+    finally:
+        gc.enable()
+    assert all(alive[kind] <= 2 for kind in kinds), alive
+
+
+@pytest.mark.slow
+def test_some_two_hundred_bytes_are_kept_of_a_trial(tmp_path: Path) -> None:
+    """Of one with many others like it: its row, and its place among those of its case."""
+    root = project(tmp_path)
+    sizes = []
+    for trials in (200, 200, 1_200):
+        tracemalloc.start()
+        try:
+            kept = run(root, trials)
+            assert kept.exit_code == 0
+            gc.collect()
+            sizes.append(tracemalloc.get_traced_memory()[0])
+        finally:
+            tracemalloc.stop()
+        del kept
+    assert (sizes[2] - sizes[1]) / 1_000 < 300
