@@ -168,6 +168,7 @@ def test_an_edited_answer_reaches_the_body() -> None:
     )
     assert PAID == [4]
     assert driven.approvals[0].decision == "edited"
+    assert (driven.call.arguments, driven.call.asked) == ({"amount": 4}, {"amount": 9})
 
 
 def test_an_unanswered_question_of_a_body_leaves_its_call_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Sequence
 from contextlib import suppress
@@ -286,6 +287,18 @@ class DoesNotSayWhatTheModelWasTold(ReferenceSession):
     def reject(self, call: Call, state: CallState, why: str) -> None:
         self.begin(call)
         self.recorder.end_tool_call(call.number, state=state, error=why)
+
+
+class IgnoresBeingCancelled(ReferenceSession):
+    caught_by = frozenset({"timeout"})
+    waits_in_vain = True
+
+    async def body(self, call: Call, tool: Any) -> Any:
+        running = asyncio.ensure_future(super().body(call, tool))
+        while not running.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([running])
+        return running.result()
 
 
 class DeclaresWhatItNeverDelivers(ReferenceSession):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import warnings
 from collections.abc import Callable, Mapping
@@ -20,7 +21,7 @@ from langgraph_swarm import create_handoff_tool, create_swarm
 
 from conformance.played_chat_model import played
 from seatrial.core.trace import Observable
-from seatrial.testing.conformance import AgentScript, Script, Ways
+from seatrial.testing.conformance import AgentScript, Script, Tool, Ways
 
 
 def transfer_to(target: str) -> BaseTool:
@@ -152,6 +153,30 @@ class OwnGraph:
         return together({one.name: by_hand(script, one) for one in script.agents}, script)
 
 
+class AskingTools(OwnGraph):
+    """The same with tools whose bodies ask for approval by `interrupt`."""
+
+    name = "langgraph (interrupt in tools)"
+
+    def build(self, script: Script) -> Any:
+        asking = [replace(agent, tools=tuple(map(asking_first, agent.tools))) for agent in script.agents]
+        return super().build(replace(script, agents=tuple(asking)))
+
+
+def asking_first(tool: Tool) -> Tool:
+    if not tool.needs_approval:
+        return tool
+
+    @functools.wraps(tool.function)
+    def asking(**arguments: Any) -> Any:
+        answer = interrupt({"action": tool.name, "arguments": arguments})
+        if answer["decision"] == "denied":
+            raise PermissionError("not allowed")
+        return tool.function(**answer["arguments"])
+
+    return Tool(asking)
+
+
 class Swarm:
     """langgraph-swarm, with its own hand-off tools, which take no arguments."""
 
@@ -210,4 +235,4 @@ class Supervisor:
         return office.compile()
 
 
-FRAMEWORKS = (CreateAgent(), OwnGraph(), Swarm(), Supervisor())
+FRAMEWORKS = (CreateAgent(), OwnGraph(), AskingTools(), Swarm(), Supervisor())

@@ -44,21 +44,27 @@ def issue_refund(order_id: str, amount: int) -> str:
     return f"paid {amount} for {order_id}"
 
 
+def send_letter(order_id: str) -> str:
+    """Write to the customer."""
+    return f"sent for {order_id}"
+
+
 def script(*, approval: bool) -> Script:
-    """alice looks the order up and hands over; bob pays, with approval."""
+    """alice looks the order up, pays with approval, and hands over; bob writes a letter and answers."""
     alice = AgentScript(
         "alice",
         (
             Line(calls=(Ask("look_up_order", ORDER, "call-1"),)),
-            Line(handoff="bob", reason="above my limit", context={"order_id": "O-100"}),
+            Line(calls=(Ask("issue_refund", REFUND, "call-2"),)),
+            Line(handoff="bob", reason="a letter is due", context={"order_id": "O-100"}),
         ),
-        tools=(Tool(look_up_order),),
+        tools=(Tool(look_up_order), Tool(issue_refund, needs_approval=approval)),
         handoffs=("bob",),
     )
     bob = AgentScript(
         "bob",
-        (Line(calls=(Ask("issue_refund", REFUND, "call-2"),)), Line("750 euros are on their way for O-100.")),
-        tools=(Tool(issue_refund, needs_approval=approval),),
+        (Line(calls=(Ask("send_letter", ORDER, "call-3"),)), Line("750 euros are on their way for O-100.")),
+        tools=(Tool(send_letter),),
     )
     return Script((alice, bob))
 
@@ -66,15 +72,19 @@ def script(*, approval: bool) -> Script:
 MET: dict[str, Any] = {
     "answer": "O-100",
     "outcome": {"refund": "O-100: 750"},
-    "required_tools": [{"name": "look_up_order", "arguments": ORDER, "times": 1}, {"name": "issue_refund"}],
+    "required_tools": [{"name": "look_up_order", "arguments": ORDER, "times": 1}, "issue_refund"],
+    "allowed_tools": ["send_letter"],
     "forbidden_tools": ["delete_order", {"name": "issue_refund", "arguments": {"amount": {"$gt": 1000}}}],
     "exact_tools": True,
-    "tool_order": [["look_up_order", "issue_refund"], ["approval:issue_refund", "issue_refund"]],
+    "tool_order": [
+        ["look_up_order", "issue_refund", "handoff:bob", "send_letter"],
+        ["approval:issue_refund", "issue_refund"],
+    ],
     "handoff": {"target": "bob", "max_handoffs": 1},
     "forbidden_approvals": [{"action": "issue_refund", "arguments": {"amount": {"$lte": 500}}}],
     "response": {"required_concepts": ["on their way"], "prohibited_concepts": ["refused"], "max_characters": 80},
     "safety": {"blocked_events": ["unapproved_side_effect"]},
-    "max_steps": 4,
+    "max_steps": 5,
 }
 MISSED: dict[str, Any] = {
     "answer": "O-101",
@@ -87,14 +97,15 @@ MISSED: dict[str, Any] = {
     "forbidden_approvals": [{"action": "issue_refund"}],
     "response": {"required_concepts": ["refused"], "prohibited_concepts": ["euros"], "matches": "^Sorry"},
     "safety": {"blocked_events": ["unapproved_side_effect"]},
-    "max_steps": 3,
+    "max_steps": 4,
 }
 RULES = Rules.model_validate(
     {
         "tools": {
             "look_up_order": {"agents": ["alice"]},
+            "send_letter": {"agents": ["bob"]},
             "issue_refund": {
-                "agents": ["bob"],
+                "agents": ["alice"],
                 "side_effect": True,
                 "requires": [{"tool": "look_up_order", "with": {"order_id": "$arguments.order_id"}}],
                 "approval": {"when": {"amount": {"$gt": 500}}, "by": ["supervisor"]},

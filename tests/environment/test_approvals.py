@@ -99,6 +99,25 @@ def test_an_edited_approval_is_that_of_the_edited_call(trial: Any) -> None:
     assert not trial.stopped("pay", answer.arguments)
 
 
+def test_a_body_that_gets_an_edited_answer_for_its_own_call_runs_with_that(trial: Any) -> None:
+    def pay(amount: int) -> str:
+        return f"paid {trial.approve('pay', {'amount': amount}).arguments['amount']}"
+
+    assert trial.tool(pay)(500) == "paid 100"
+    (call,) = (event for event in trial.recorder.freeze() if isinstance(event, ToolCallEvent))
+    assert (call.arguments, call.asked, call.state) == ({"amount": 100}, {"amount": 500}, CallState.EXECUTED)
+
+
+def test_an_edited_answer_for_another_action_changes_no_call(trial: Any) -> None:
+    def refund(amount: int) -> str:
+        trial.approve("pay", {"amount": amount})
+        return "done"
+
+    trial.tool(refund)(500)
+    (call,) = (event for event in trial.recorder.freeze() if isinstance(event, ToolCallEvent))
+    assert (call.arguments, call.asked) == ({"amount": 500}, None)
+
+
 def test_a_denial_without_any_call_leaves_a_refused_one(trial: Any) -> None:
     trial.approve("pay", {"amount": 501})
     assert calls_of(trial) == [("pay", CallState.REFUSED)]

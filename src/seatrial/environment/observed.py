@@ -28,6 +28,8 @@ class ObservedCall:
     """Those that were named, as the adapter saw them."""
     entered: bool = False
     """Whether the body began: its arguments were accepted."""
+    edited: bool = False
+    """Whether its arguments are those of an edited approval that its body asked for."""
     applied: bool = False
     """Whether stand-in and faults have been applied."""
     result: Any = _NOTHING

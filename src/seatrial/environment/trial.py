@@ -22,15 +22,16 @@ from typing import Any, Literal, TypeVar, cast
 
 from seatrial.core.agent_run import HandoffEvent, ModelCall, ToolCall
 from seatrial.core.case import Case, Expected, Thresholds
+from seatrial.core.encoding import to_json
 from seatrial.core.fixture import ApprovalRule, FaultSpec, FixtureSpec
 from seatrial.core.trace import Observable
 from seatrial.environment.approvals import ApprovalAnswer, Approvals
-from seatrial.environment.calls import open_call
+from seatrial.environment.calls import RecordedCall, open_call
 from seatrial.environment.database import Database, is_intact, read_only, template
 from seatrial.environment.failure import FixtureError, TrialOver, fixture_part
 from seatrial.environment.faults import Faults
 from seatrial.environment.folder import TrialFolder, copy_into
-from seatrial.environment.observed import observed_call
+from seatrial.environment.observed import ObservedCall, observed_call
 from seatrial.environment.outcome import Evidence, observe
 from seatrial.environment.pace import Pace
 from seatrial.environment.python_fixture import PythonFixture, fixture_function
@@ -252,7 +253,8 @@ class TrialEnvironment:
         """Ask for approval; answered at once by the fixture's script, `unanswered` where no rule matches.
 
         Asked for in a tool's body it is that call's own approval, elsewhere that of the call with this name and these
-        arguments (or this call id).
+        arguments (or this call id). A call whose body asks for itself, and gets an edited answer, stands in the trace
+        with the edited arguments.
         """
         self.recorder.observe(Observable.APPROVALS)
         within, observed = open_call(), observed_call()
@@ -260,6 +262,8 @@ class TrialEnvironment:
         answer = self._toolbox.approvals.ask(action, arguments, call_id)
         if within is not None:
             within.answer = answer
+        if answer.decision == "edited":
+            self._note_edited(within or observed, action, answer.arguments)
         self.recorder.approval(
             action,
             arguments,
@@ -270,6 +274,12 @@ class TrialEnvironment:
             agent=agent or self._acting_agent(),
         )
         return answer
+
+    def _note_edited(self, call: RecordedCall | ObservedCall | None, action: str, approved: Any) -> None:
+        """A body that asked for its own call runs with what was approved, which is all that it may."""
+        if call is not None and call.name == action and call.number is not None:
+            run, asked = to_json(approved), to_json(dict(call.arguments))
+            self.recorder.amend(call.number, arguments=run, asked=None if asked == run else asked)
 
     def stopped(self, name: str, arguments: Any, call_id: str | None = None) -> bool:
         """Whether the latest approval of this very call was denied or stayed unanswered.

@@ -129,6 +129,8 @@ def _as_run(trial: TrialEnvironment, call: ObservedCall, kwargs: Mapping[str, An
     Only plain values take the tool's form ("750" into 750): a date or a model stays as it was asked for.
     """
     asked = dict(call.arguments)
+    if call.edited:
+        return asked
     plain = {name: value for name, value in kwargs.items() if value is None or isinstance(value, (str, int, float))}
     arguments = {name: plain.get(name, value) for name, value in asked.items()}
     if call.number is not None and arguments != asked:

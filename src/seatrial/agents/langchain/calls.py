@@ -40,11 +40,15 @@ class AskedCall:
     approval_asked: bool = False
     unanswered: bool = False
     """Its body asked a question of a shape that nobody can answer."""
+    edited: Mapping[str, Any] | None = None
+    """What an approval that its body asked for permits instead."""
     named: frozenset[str] = field(default_factory=frozenset)
     """Arguments that were named, in the request or by who edited it; others are defaults or injected."""
 
     def as_run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments among `inputs` that were named."""
+        """The arguments among `inputs` that were named, or what was approved in their place."""
+        if self.edited is not None:
+            return dict(self.edited)
         return {key: value for key, value in inputs.items() if key in self.named}
 
 

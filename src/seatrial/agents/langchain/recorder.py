@@ -28,7 +28,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from pydantic import ValidationError
 
 from seatrial.agents.langchain.calls import AskedCall, AskedCalls, Told
-from seatrial.agents.langchain.nesting import Nesting
+from seatrial.agents.langchain.nesting import WhoseRuns
 from seatrial.agents.langchain.pacing import ModelPacing
 from seatrial.agents.langchain.reading import (
     asked_model,
@@ -78,7 +78,7 @@ class _Run:
     """What was observed around it."""
 
 
-class LangChainRecorder(BaseCallbackHandler):
+class LangChainRecorder(WhoseRuns):
     """The callback handler of one trial."""
 
     run_inline = True  # under asyncio too: events in the order in which they happen
@@ -94,17 +94,15 @@ class LangChainRecorder(BaseCallbackHandler):
     ) -> None:
         """`agents` are nodes that are agents of their own, `tools` the graph's tools by name; with `answers_by_tool`
         a call that names none of them is the model's structured answer, and no tool call."""
-        self.trial = trial
+        super().__init__(trial, agents)
         self.calls = AskedCalls()
         self.pacing = ModelPacing(trial.pace)
-        self._agents = frozenset(agents)
         self._tools = {} if tools is None else tools
         self._answers_by_tool = answers_by_tool
         self._models: dict[UUID, tuple[int, str | None, frozenset[str] | None]] = {}
         self._running: dict[UUID, _Run] = {}
         self._queries: dict[UUID, tuple[str, str | None]] = {}
         self._interrupts: dict[str, AskedCall] = {}
-        self._nesting = Nesting()
         self._lock = threading.RLock()
 
     @property
@@ -213,7 +211,8 @@ class LangChainRecorder(BaseCallbackHandler):
             self._begin_tool_call(call, name, call.as_run(given), agent)
         call.interrupted = call.settled = False
         number = call.number if target is None else None
-        observed = ObservedCall(name, number, call.call_id, call.as_run(given))
+        edited = call.edited is not None
+        observed = ObservedCall(name, number, call.call_id, call.as_run(given), edited=edited)
         run = _Run(call, observed, agent, target, observing.get())
         observing.set(observed)
         self._running[run_id] = run
@@ -403,40 +402,3 @@ class LangChainRecorder(BaseCallbackHandler):
                     self._put_on_record(call, CallState.REFUSED, error="not approved")
                 elif call.number is None:
                     self._put_on_record(call, CallState.UNKNOWN, error="asked for, but it never ran")
-
-    # --- whose it is -------------------------------------------------------------------------------------------------
-
-    def on_chain_start(
-        self,
-        serialized: dict[str, Any] | None,
-        inputs: Any,
-        *,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        tags: list[str] | None = None,
-        metadata: dict[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> None:
-        if parent_run_id in self._running:
-            self._nesting.begins_in_tool(run_id, kwargs.get("name"), metadata or {})
-        else:
-            self._nesting.begins(run_id, parent_run_id, tags or ())
-
-    def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        self._nesting.ends(run_id)
-
-    def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        self._nesting.ends(run_id)
-
-    def _agent(self, metadata: Mapping[str, Any], parent: UUID | None) -> str | None:
-        nested = self._nesting.agent(parent, metadata)
-        if nested is not None:
-            return nested
-        named = metadata.get("lc_agent_name")
-        if named and named != "LangGraph":
-            return str(named)
-        node = str(metadata.get("langgraph_checkpoint_ns") or "").partition(":")[0]
-        if node in self._agents:
-            return node
-        acting = self.trial.recorder.active_agent or self.trial.identity.get("agent")
-        return None if acting is None else str(acting)

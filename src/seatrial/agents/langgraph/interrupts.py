@@ -55,6 +55,8 @@ class Approver:
             answer = self._ask(value["action"], value.get("arguments") or {}, call)
             if answer.decision == "unanswered":
                 return None
+            if answer.decision == "edited" and call is not None and call.name == value["action"]:
+                call.edited = answer.arguments
             return {"decision": answer.decision, "arguments": answer.arguments, "approver": answer.approver}
         self._leave_open(value, call)
         return None

@@ -258,9 +258,10 @@ def _check_handoff(seen: _Seen, what: str, wanted: Passed, handoff: Handoff) -> 
     for field in ("source", "target", "completed"):
         findings.equal(f"{what}: {field}", getattr(wanted, field), getattr(handoff, field))
     findings.equal(f"{what}: reason", wanted.reason if "reason" in carried else None, handoff.reason)
-    if seen.facts.observes(Observable.HANDOFF_CONTEXT):
-        context = to_json(wanted.context) if "context" in carried else None
-        findings.equal(f"{what}: context", context, handoff.context)
+    if "context" not in carried:
+        findings.holds(f"{what}: context", not handoff.context, "none, for it carries none", handoff.context)
+    elif seen.facts.observes(Observable.HANDOFF_CONTEXT):
+        findings.equal(f"{what}: context", to_json(wanted.context), handoff.context)
     if seen.facts.observes(Observable.MODEL_CALLS):
         if seen.facts.ways.says_step:
             findings.equal(f"{what}: step", seen.model(wanted.step), handoff.step)

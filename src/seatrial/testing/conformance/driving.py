@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,8 +26,10 @@ from seatrial.core.trial import TrialRecord
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.runner.executors.local import LocalExecutor
 from seatrial.runner.trial import TrialSettings, run_trial
+from seatrial.testing.conformance import signals
 from seatrial.testing.conformance.expected import AGENT, Plan
 from seatrial.testing.conformance.script import Framework, Script
+from seatrial.testing.conformance.signals import Signal
 
 __all__ = ["Finished", "adapter_of", "agent_of", "planned_trial", "run_plan"]
 
@@ -47,12 +51,21 @@ def adapter_of(framework: Framework) -> Any:
 
 def run_plan(framework: Framework, plan: Plan) -> list[Finished]:
     """Every trial of a plan with one agent, in order of their numbers. What building the agent raises is passed on."""
+    with _over_at_last(plan.over or Signal()), ThreadPoolExecutor(1, "conformance") as thread:
+        return thread.submit(_trials, framework, plan).result()
+
+
+@contextmanager
+def _over_at_last(over: Signal) -> Iterator[None]:
+    """Tools that wait until it is over do not wait for ever, whatever an adapter makes of being cancelled."""
+    watch = threading.Timer(6 * signals.LIMIT_S, over.set)
+    watch.daemon = True
+    watch.start()
     try:
-        with ThreadPoolExecutor(1, "conformance") as thread:
-            return thread.submit(_trials, framework, plan).result()
+        yield
     finally:
-        if plan.over is not None:
-            plan.over.set()
+        watch.cancel()
+        over.set()
 
 
 def _trials(framework: Framework, plan: Plan) -> list[Finished]:

@@ -176,6 +176,8 @@ class Ways:
     """Which of reason and context a hand-off of this framework can carry."""
     nested_argument: str = "request"
     """Name of the argument by which an agent that is called as a tool gets its task."""
+    async_tools: bool = True
+    """Whether tools may be async functions; where not, the situations have tools that block their thread."""
     says_step: bool = True
     """Whether a call in the trace names the model call that asked for it; False where the adapter cannot know."""
     says_told: bool = True

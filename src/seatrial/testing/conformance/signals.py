@@ -39,6 +39,10 @@ class Signal:
         with suppress(TimeoutError):
             self._happened.result(LIMIT_S)
 
+    def wait_at_last(self) -> None:
+        """Block this thread until it happens."""
+        self._happened.result()
+
     async def reached(self) -> None:
         """Wait until it happens, or LIMIT_S are over."""
         with suppress(TimeoutError):
@@ -73,8 +77,16 @@ class Meeting:
 
     async def join(self) -> None:
         """Arrive, and wait for the others."""
+        self._arrive()
+        await self._complete.reached()
+
+    def join_blocking(self) -> None:
+        """The same, blocking this thread."""
+        self._arrive()
+        self._complete.wait()
+
+    def _arrive(self) -> None:
         with self._lock:
             self._missing -= 1
             if self._missing <= 0:
                 self._complete.set()
-        await self._complete.reached()

@@ -13,8 +13,10 @@ __all__ = [
     "issue_refund",
     "look_up_order",
     "meet",
+    "meet_blocking",
     "raising",
     "wait_for_ever",
+    "wait_for_ever_blocking",
     "weigh",
     "weigh_blocking",
 ]
@@ -68,34 +70,38 @@ def raising(ledger: Ledger) -> Function:
 
 def weigh(ledger: Ledger, begun: Signal, lighter_done: Signal) -> Function:
     """The heavy parcel is weighed until the light one is done, and that not before the heavy one has begun."""
+    answer = _weighed(ledger, begun)
 
     async def weigh(parcel: str) -> str:
         """Weigh a parcel."""
-        ledger.note("weigh", parcel=parcel)
-        if parcel == "heavy":
-            begun.set()
-            await lighter_done.reached()
-        else:
-            await begun.reached()
-        return f"the {parcel} one weighs 1 kg"
+        text = answer(parcel)
+        await (lighter_done if parcel == "heavy" else begun).reached()
+        return text
 
     return weigh
 
 
 def weigh_blocking(ledger: Ledger, begun: Signal, lighter_done: Signal) -> Function:
     """The same, blocking its thread."""
+    answer = _weighed(ledger, begun)
 
     def weigh(parcel: str) -> str:
         """Weigh a parcel."""
+        text = answer(parcel)
+        (lighter_done if parcel == "heavy" else begun).wait()
+        return text
+
+    return weigh
+
+
+def _weighed(ledger: Ledger, begun: Signal) -> Callable[[str], str]:
+    def answer(parcel: str) -> str:
         ledger.note("weigh", parcel=parcel)
         if parcel == "heavy":
             begun.set()
-            lighter_done.wait()
-        else:
-            begun.wait()
         return f"the {parcel} one weighs 1 kg"
 
-    return weigh
+    return answer
 
 
 def wait_for_ever(ledger: Ledger, begun: Signal, over: Signal) -> Function:
@@ -111,6 +117,19 @@ def wait_for_ever(ledger: Ledger, begun: Signal, over: Signal) -> Function:
     return call_the_depot
 
 
+def wait_for_ever_blocking(ledger: Ledger, begun: Signal, over: Signal) -> Function:
+    """The same, blocking its thread."""
+
+    def call_the_depot(order_id: str) -> str:
+        """Ask the depot."""
+        ledger.note("call_the_depot", order_id=order_id)
+        begun.set()
+        over.wait_at_last()
+        return "nobody there"
+
+    return call_the_depot
+
+
 def meet(ledger: Ledger, meeting: Meeting) -> Function:
     """Returns once every trial is in it."""
 
@@ -118,6 +137,18 @@ def meet(ledger: Ledger, meeting: Meeting) -> Function:
         """Meet the other visitors."""
         ledger.note("meet", visitor=visitor)
         await meeting.join()
+        return f"{visitor} met the others"
+
+    return meet
+
+
+def meet_blocking(ledger: Ledger, meeting: Meeting) -> Function:
+    """The same, blocking its thread."""
+
+    def meet(visitor: str) -> str:
+        """Meet the other visitors."""
+        ledger.note("meet", visitor=visitor)
+        meeting.join_blocking()
         return f"{visitor} met the others"
 
     return meet

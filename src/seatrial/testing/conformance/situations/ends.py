@@ -7,7 +7,12 @@ from seatrial.testing.conformance.expected import Call, Expected, Facts, Ledger,
 from seatrial.testing.conformance.script import Ask, Line
 from seatrial.testing.conformance.signals import Signal
 from seatrial.testing.conformance.situations.shared import ORDER, asks, every_trial, one_agent
-from seatrial.testing.conformance.tools import compare_prices, look_up_order, wait_for_ever
+from seatrial.testing.conformance.tools import (
+    compare_prices,
+    look_up_order,
+    wait_for_ever,
+    wait_for_ever_blocking,
+)
 
 __all__ = ["crash", "model_error", "step_limit", "timeout"]
 
@@ -46,12 +51,11 @@ def model_error(facts: Facts) -> Plan:
 def timeout(facts: Facts) -> Plan:
     """Time is up while a tool runs: the call is on record, and nothing is added to it later."""
     ledger, begun, over = Ledger(), Signal(), Signal()
+    waiting = wait_for_ever if facts.ways.async_tools else wait_for_ever_blocking
     call = Call("call_the_depot", ORDER, state=CallState.FAILED, call_id="call-1")
     expected = Expected(stop=StopReason.TIMEOUT, model_calls=(ModelCalled(),), tool_calls=(call,))
     return Plan(
-        one_agent(
-            asks(Ask("call_the_depot", ORDER, "call-1")), Line("Nobody."), tools=(wait_for_ever(ledger, begun, over),)
-        ),
+        one_agent(asks(Ask("call_the_depot", ORDER, "call-1")), Line("Nobody."), tools=(waiting(ledger, begun, over),)),
         every_trial(expected),
         about=frozenset({Observable.OUTPUT}),
         ledger=ledger,

@@ -10,7 +10,7 @@ from seatrial.testing.conformance.expected import AGENT, Call, Expected, Facts, 
 from seatrial.testing.conformance.script import AgentScript, Ask, Line, Script, Tool
 from seatrial.testing.conformance.signals import Meeting
 from seatrial.testing.conformance.situations.shared import asks, one_agent
-from seatrial.testing.conformance.tools import meet
+from seatrial.testing.conformance.tools import meet, meet_blocking
 
 __all__ = ["isolation", "three_turns", "twenty_trials"]
 
@@ -57,7 +57,8 @@ def isolation(facts: Facts) -> Plan:
 def twenty_trials(facts: Facts) -> Plan:
     """All at once, each in the middle of its call until every other is too: to each its own."""
     ledger = Ledger()
-    tool = Tool(meet(ledger, Meeting(TRIALS)))
+    meeting = Meeting(TRIALS)
+    tool = Tool(meet(ledger, meeting) if facts.ways.async_tools else meet_blocking(ledger, meeting))
 
     def script(index: int) -> Script:
         ask = Ask("meet", {"visitor": f"visitor {index}"}, f"call-{index}")
