@@ -15,12 +15,13 @@ from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from seatrial.agents.leaving import let_out
 from seatrial.agents.on_load import when_loaded
 
 if TYPE_CHECKING:
     from seatrial.agents.llamaindex.recorder import LlamaIndexRecorder
 
-__all__ = ["AgentLeft", "listen", "recorded_by", "recorder_here"]
+__all__ = ["listen", "recorded_by", "recorder_here"]
 
 _DISPATCH = "llama_index_instrumentation"
 _AGENTS = (
@@ -30,14 +31,6 @@ _AGENTS = (
 _give: ContextVar[Callable[[], LlamaIndexRecorder] | None] = ContextVar("seatrial_llamaindex_recorder", default=None)
 _lock = threading.RLock()
 _joined: list[ModuleType] = []
-
-
-class AgentLeft(BaseException):
-    """A tool raised SystemExit or KeyboardInterrupt: in a task of the framework's own that would end the event loop."""
-
-    def __init__(self, error: BaseException) -> None:
-        super().__init__(repr(error))
-        self.error = error
 
 
 def recorder_here() -> LlamaIndexRecorder | None:
@@ -55,9 +48,8 @@ def recorded_by(give: Callable[[], LlamaIndexRecorder]) -> Iterator[None]:
     outer = _give.get()
     _give.set(give)
     try:
-        yield
-    except AgentLeft as left:
-        raise left.error from left
+        with let_out():
+            yield
     finally:
         _give.set(outer)
 

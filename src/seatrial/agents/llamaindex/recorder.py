@@ -34,10 +34,11 @@ from llama_index.core.instrumentation.events.llm import (
 from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent
 from llama_index.core.tools import BaseTool, ToolOutput
 
+from seatrial.agents.leaving import AgentLeft
 from seatrial.agents.llamaindex.calls import AskedCall, RunningCall, fits, state_of_failure
-from seatrial.agents.llamaindex.joining import AgentLeft
 from seatrial.agents.llamaindex.models import METHODS, Acting, ModelCall, acting, begin_call
-from seatrial.agents.llamaindex.reading import asked_arguments, result_of, says_the_same
+from seatrial.agents.llamaindex.reading import asked_arguments, result_of
+from seatrial.agents.telling import says_the_same
 from seatrial.core.trace import CallState, Observable
 from seatrial.environment.observed import observed_call, observing
 from seatrial.environment.recorder import is_handoff_tool
