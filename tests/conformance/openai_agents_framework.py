@@ -9,9 +9,10 @@ from agents import Agent, Handoff, ModelResponse, function_tool
 from seatrial.core.trace import Usage
 from seatrial.environment.trial import running_trial
 from seatrial.testing.conformance import AgentScript, Ask, Line, Script, player_of
+from seatrial.testing.conformance.script import Ways
 from seatrial.testing.openai_agents import ScriptedAgentsModel, say
 
-__all__ = ["OpenAIAgentsFramework"]
+__all__ = ["FRAMEWORKS", "OpenAIAgentsFramework"]
 
 
 class OpenAIAgentsFramework:
@@ -20,6 +21,7 @@ class OpenAIAgentsFramework:
     kind = "openai_agents"
     absent: Mapping[str, str] = {"streaming": "whoever runs the agent decides, and Seatrial asks for whole replies"}
     own_call_ids = False
+    ways = Ways(unknown_tool="ends", refused_handoff="ends", nested_argument="input")
 
     def build(self, script: Script) -> Any:
         """The first agent, with those that it hands over to and asks."""
@@ -87,3 +89,6 @@ def _takes_over(target: Agent[Any]) -> Callable[..., Any]:
         return target
 
     return invoke
+
+
+FRAMEWORKS = (OpenAIAgentsFramework(),)
