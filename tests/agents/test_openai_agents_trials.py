@@ -15,6 +15,7 @@ from agents.tracing import get_trace_provider
 from agents import (
     Agent,
     GuardrailFunctionOutput,
+    ModelProvider,
     RunConfig,
     RunContextWrapper,
     RunHooks,
@@ -414,6 +415,46 @@ def test_an_agent_hidden_in_a_function_is_observed_and_stood_in_for(function: An
     assert (driven.output, driven.states) == ("wet", [("look", "executed")])
     assert (driven.call.agent, driven.call.step, driven.call.stand_in) == ("looker", driven.model_calls[0].number, True)
     assert (driven.trace.steps, driven.model_calls[0].usage is not None) == (2, True)
+
+
+def test_an_unknown_tool_that_the_model_is_told_of_does_not_end_the_run() -> None:
+    async def lenient(task: str) -> str:
+        target = agent([say(calls=[("ghost", {}, "c1"), ("count", {"n": 1}, "c2")]), say("done")], count)
+        config = RunConfig(tool_not_found_behavior="return_error_to_model")
+        return str((await Runner.run(target, task, run_config=config)).final_output)
+
+    driven = drive(lenient)
+    assert sorted(driven.states) == [("count", "executed"), ("ghost", "unknown_tool")]
+    assert (driven.output, {call.step for call in driven.calls}) == ("done", {driven.model_calls[0].number})
+
+
+def test_a_nested_agent_that_streams_is_observed() -> None:
+    async def on_stream(event: Any) -> None:
+        await asyncio.sleep(0)
+
+    inner = agent([say(calls=[("count", {"n": 3}, "c2")]), say("three")], count, name="inner")
+    ask = inner.as_tool("ask", "Ask.", on_stream=on_stream)
+    driven = drive(agent([say(calls=[("ask", {"input": "x"}, "c1")]), say("done")], ask))
+    assert [(call.name, call.agent, call.result) for call in driven.calls] == [
+        ("ask", "desk", "three"),
+        ("count", "inner", 3),
+    ]
+    assert [call.agent for call in driven.model_calls] == ["desk", "inner", "inner", "desk"]
+
+
+class Provider(ModelProvider):
+    """Gives a scripted model for any name."""
+
+    def get_model(self, model_name: str | None) -> ScriptedAgentsModel:
+        return ScriptedAgentsModel([say("hi")], model=str(model_name))
+
+
+def test_a_model_that_is_named_only_goes_by_that_name() -> None:
+    async def named(task: str) -> str:
+        target = Agent(name="desk", model="small-model")
+        return str((await Runner.run(target, task, run_config=RunConfig(model_provider=Provider()))).final_output)
+
+    assert [call.model for call in drive(named).model_calls] == ["small-model"]
 
 
 def test_a_streamed_run_that_fails_tells_of_its_model_call_and_guardrails() -> None:

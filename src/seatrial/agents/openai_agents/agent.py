@@ -19,7 +19,7 @@ from typing import Any
 from agents.exceptions import MaxTurnsExceeded
 
 from agents import Agent, Runner
-from seatrial.agents.openai_agents.joining import listen, recorded_by
+from seatrial.agents.openai_agents.joining import listen, recording
 from seatrial.agents.openai_agents.mapping import Mapper
 from seatrial.agents.openai_agents.recorder import OBSERVES, AgentsRecorder
 from seatrial.agents.openai_agents.session import TrialSession
@@ -72,7 +72,7 @@ class OpenAIAgentsSession:
         given = self._mapper.input(turn)
         raised: BaseException | None = None
         try:
-            with self._trial.activate(), recorded_by(lambda: self._recorder):
+            with self._trial.activate(), recording.by(lambda: self._recorder):
                 return await self._answer(given)
         except MaxTurnsExceeded as error:
             raise StepLimitReached(str(error)) from error

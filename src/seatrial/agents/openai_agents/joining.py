@@ -11,40 +11,19 @@ alone.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from seatrial.agents.leaving import let_out
 from seatrial.agents.on_load import when_loaded
+from seatrial.agents.recording import Recording
 
 if TYPE_CHECKING:
     from seatrial.agents.openai_agents.recorder import AgentsRecorder
 
-__all__ = ["listen", "recorded_by", "recorder_here"]
+__all__ = ["listen", "recording"]
 
-_give: ContextVar[Callable[[], AgentsRecorder] | None] = ContextVar("seatrial_openai_agents_recorder", default=None)
+recording: Recording[AgentsRecorder] = Recording("seatrial_openai_agents_recorder")
 _lock = threading.RLock()
-
-
-def recorder_here() -> AgentsRecorder | None:
-    """The recorder of this context; None outside a trial."""
-    give = _give.get()
-    return None if give is None else give()
-
-
-@contextmanager
-def recorded_by(give: Callable[[], AgentsRecorder]) -> Iterator[None]:
-    """What runs in here, in tasks and threads that take this context too, is told to `give()`."""
-    outer = _give.get()
-    _give.set(give)
-    try:
-        with let_out():
-            yield
-    finally:
-        _give.set(outer)
 
 
 def listen() -> None:

@@ -13,7 +13,7 @@ from agents.exceptions import AgentsException
 from agents.run import AgentRunner, get_default_agent_runner, set_default_agent_runner
 
 from agents import RunHooks
-from seatrial.agents.openai_agents.joining import recorder_here
+from seatrial.agents.openai_agents.joining import recording
 from seatrial.agents.openai_agents.reading import model_name
 from seatrial.agents.openai_agents.recorder import AgentsRecorder
 
@@ -66,7 +66,7 @@ class _TrialRunner(AgentRunner):
 
 def _hooked(agent: Any, kwargs: dict[str, Any]) -> _TrialHooks | None:
     """The trial's hooks, put in front of the user's; None outside a trial."""
-    recorder = recorder_here()
+    recorder = recording.here()
     if recorder is None:
         return None
     config = kwargs.get("run_config")

@@ -23,7 +23,7 @@ from jsonschema import Draft202012Validator
 from agents import FunctionTool
 from seatrial.agents.leaving import kept_in
 from seatrial.agents.openai_agents.calls import RunningCall
-from seatrial.agents.openai_agents.joining import recorder_here
+from seatrial.agents.openai_agents.joining import recording
 from seatrial.agents.openai_agents.recorder import AgentsRecorder
 from seatrial.environment.observed import observing
 
@@ -43,7 +43,7 @@ def hand_tools_to_trials(agents: Any) -> None:
     @functools.wraps(get_all_tools)
     async def asking(self: Any, *args: Any, **kwargs: Any) -> Any:
         tools = await get_all_tools(self, *args, **kwargs)
-        recorder = recorder_here()
+        recorder = recording.here()
         if recorder is None:
             return tools
         recorder.offers(self.name, (tool.name for tool in tools))
