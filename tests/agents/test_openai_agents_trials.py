@@ -374,6 +374,7 @@ def test_an_agent_is_stopped_at_its_limit_of_money() -> None:
 # --- many trials
 
 
+@pytest.mark.slow
 def test_twenty_trials_of_one_agent_at_once_keep_apart() -> None:
     shared = agent_for(looking(), AgentSpec())
 
