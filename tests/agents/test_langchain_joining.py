@@ -142,12 +142,13 @@ def test_an_agent_without_langchain_does_not_load_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_where_langchain_is_not_installed_nothing_waits_for_it(tmp_path: Path) -> None:
+def test_where_no_framework_is_installed_nothing_waits_for_one(tmp_path: Path) -> None:
     hide = """
 from importlib.machinery import PathFinder
 found = PathFinder.find_spec
+hidden = ("langchain_core", "langsmith", "llama_index", "llama_index_instrumentation", "agents")
 def without(name, path=None, target=None):
-    return None if name.partition(".")[0] in ("langchain_core", "langsmith") else found(name, path, target)
+    return None if name.partition(".")[0] in hidden else found(name, path, target)
 PathFinder.find_spec = without
 """
     found = ran(tmp_path, "never_imports", before=hide)

@@ -127,6 +127,12 @@ def test_a_structured_answer_is_the_output() -> None:
     assert drive(agent).output == {"total": 3}
 
 
+def test_a_form_that_the_model_fills_in_is_an_answer_and_no_tool_call() -> None:
+    script = [say("3"), say(calls=[("Report", {"total": 3})])]
+    driven = drive(FunctionAgent(llm=ScriptedLLM(script=script), output_cls=Report))
+    assert (driven.output, driven.calls, len(driven.model_calls)) == ({"total": 3}, [], 2)
+
+
 def test_the_state_that_agents_keep_is_the_outcome() -> None:
     team = AgentWorkflow(agents=[FunctionAgent(llm=ScriptedLLM(script=[say("hi")]))], initial_state={"orders": 2})
     driven = drive(team)
@@ -300,6 +306,7 @@ def test_an_agent_is_stopped_at_its_limit_of_money() -> None:
 # --- many trials
 
 
+@pytest.mark.slow
 def test_twenty_trials_of_one_agent_at_once_keep_apart() -> None:
     agent = agent_for(looking(), AgentSpec())
 

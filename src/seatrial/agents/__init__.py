@@ -12,7 +12,7 @@ AGENTS = Registry(
         "function": "seatrial.agents.function:FunctionAgent",
         "langgraph": "seatrial.agents.langgraph:LangGraphAgent",
         "llamaindex": "seatrial.agents.llamaindex.agent:LlamaIndexAgent",
-        "openai_agents": "seatrial.agents.openai_agents:OpenAIAgentsAgent",
+        "openai_agents": "seatrial.agents.openai_agents.agent:OpenAIAgentsAgent",
         "pydantic_ai": "seatrial.agents.pydantic_ai:PydanticAIAgent",
         "google_adk": "seatrial.agents.google_adk:GoogleADKAgent",
         "http": "seatrial.agents.http:HTTPAgent",

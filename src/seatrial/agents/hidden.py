@@ -12,11 +12,12 @@ from contextlib import ExitStack, contextmanager
 
 from seatrial.agents.langchain import capture as langchain
 from seatrial.agents.llamaindex import capture as llamaindex
+from seatrial.agents.openai_agents import capture as openai_agents
 from seatrial.environment.trial import TrialEnvironment
 
 __all__ = ["captured"]
 
-_CAPTURES = (langchain.captured, llamaindex.captured)
+_CAPTURES = (langchain.captured, llamaindex.captured, openai_agents.captured)
 
 
 @contextmanager

@@ -8,7 +8,8 @@
     ])
     agent = create_agent(model, [lookup_order])
 
-`ScriptedLLM` is the like for LlamaIndex; its replies are made by `say` of `seatrial.testing.llamaindex`.
+`ScriptedLLM` is the like for LlamaIndex, `ScriptedAgentsModel` for the OpenAI Agents SDK; their replies are made by
+`say` of `seatrial.testing.llamaindex` and `seatrial.testing.openai_agents`.
 
 Importing this package loads no framework; the first use of a name does.
 """
@@ -21,10 +22,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from seatrial.testing.langchain import ScriptedChatModel, ScriptExhausted, say
     from seatrial.testing.llamaindex import ScriptedLLM
+    from seatrial.testing.openai_agents import ScriptedAgentsModel
 
-__all__ = ["ScriptExhausted", "ScriptedChatModel", "ScriptedLLM", "say"]
+__all__ = ["ScriptExhausted", "ScriptedAgentsModel", "ScriptedChatModel", "ScriptedLLM", "say"]
 
-_ELSEWHERE = {"ScriptedLLM": "llamaindex"}
+_ELSEWHERE = {"ScriptedAgentsModel": "openai_agents", "ScriptedLLM": "llamaindex"}
 """Names that come from another module than `langchain`."""
 
 

@@ -23,7 +23,7 @@ from workflows.events import InputRequiredEvent, WorkflowIdleEvent
 from workflows.handler import WorkflowHandler
 
 from seatrial.agents.llamaindex.approvals import Approver
-from seatrial.agents.llamaindex.joining import listen, recorded_by
+from seatrial.agents.llamaindex.joining import listen, recording
 from seatrial.agents.llamaindex.mapping import Mapper
 from seatrial.agents.llamaindex.recorder import OBSERVES, LlamaIndexRecorder
 from seatrial.core.ports import Answer, TurnInput
@@ -97,7 +97,7 @@ class LlamaIndexSession:
         if self._memory is not None:
             given = {"memory": self._memory, **given}
         try:
-            with self._trial.activate(), recorded_by(lambda: self._recorder):
+            with self._trial.activate(), recording.by(lambda: self._recorder):
                 return await self._finished(self._workflow.run(**given))
         except WorkflowRuntimeError as error:
             if "Max iterations of" in str(error):

@@ -13,7 +13,7 @@ from seatrial.core.trace import CallState
 from seatrial.environment.observed import ObservedCall
 from seatrial.environment.recorder import read_arguments
 
-__all__ = ["AskedCall", "RunningCall", "fits", "state_of_failure"]
+__all__ = ["AskedCall", "RunningCall", "fits", "state_of_failure", "writes_answers"]
 
 
 @dataclass(frozen=True)
@@ -80,3 +80,9 @@ def state_of_failure(call: RunningCall, output: Any, stopped: bool) -> CallState
     if not call.fits:
         return CallState.INVALID_ARGUMENTS
     return CallState.REFUSED if stopped else CallState.FAILED
+
+
+def writes_answers(tool: Any) -> bool:
+    """Whether it is no tool of the agent's, but the way in which the framework has a model fill in an answer's form."""
+    function = getattr(tool, "real_fn", None)
+    return str(getattr(function, "__module__", "")).startswith("llama_index.core.program")

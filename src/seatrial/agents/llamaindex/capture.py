@@ -10,12 +10,11 @@ stay the function's own business. It does not load LlamaIndex (`joining`).
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from seatrial.agents.llamaindex.joining import listen, recorded_by
+from seatrial.agents.llamaindex.joining import listen, recording
 from seatrial.environment.trial import TrialEnvironment
 
 if TYPE_CHECKING:
@@ -27,31 +26,12 @@ __all__ = ["captured"]
 @contextmanager
 def captured(trial: TrialEnvironment) -> Iterator[None]:
     """Record what LlamaIndex runs in this context."""
-    recorder = _OnDemand(trial)
-    listen()
-    try:
-        with recorded_by(recorder.get):
-            yield
-    finally:
-        recorder.close()
 
-
-class _OnDemand:
-    """A recorder that is made when LlamaIndex runs something for the first time."""
-
-    def __init__(self, trial: TrialEnvironment) -> None:
-        self._trial = trial
-        self._made: LlamaIndexRecorder | None = None
-        self._lock = threading.Lock()
-
-    def get(self) -> LlamaIndexRecorder:
+    def recorder() -> LlamaIndexRecorder:
         from seatrial.agents.llamaindex.recorder import LlamaIndexRecorder
 
-        with self._lock:
-            if self._made is None:
-                self._made = LlamaIndexRecorder(self._trial)
-            return self._made
+        return LlamaIndexRecorder(trial)
 
-    def close(self) -> None:
-        if self._made is not None:
-            self._made.close()
+    listen()
+    with recording.by_one_made_by(recorder):
+        yield

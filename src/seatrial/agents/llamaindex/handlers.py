@@ -7,7 +7,7 @@ from typing import Any
 from llama_index_instrumentation.event_handlers import BaseEventHandler
 from llama_index_instrumentation.span_handlers import BaseSpanHandler
 
-from seatrial.agents.llamaindex.joining import recorder_here
+from seatrial.agents.llamaindex.joining import recording
 
 __all__ = ["Events", "Spans"]
 
@@ -20,7 +20,7 @@ class Events(BaseEventHandler):
         return "SeatrialEvents"
 
     def handle(self, event: Any, **_: Any) -> None:
-        recorder = recorder_here()
+        recorder = recording.here()
         if recorder is not None:
             recorder.happened(event)
 
@@ -41,19 +41,19 @@ class Spans(BaseSpanHandler[Any]):
         tags: dict[str, Any] | None = None,
         **_: Any,
     ) -> None:
-        recorder = recorder_here()
+        recorder = recording.here()
         if recorder is not None:
             recorder.entered(id_, instance, bound_args.arguments)
 
     def span_exit(self, id_: str, bound_args: Any, instance: Any = None, result: Any = None, **_: Any) -> None:
-        recorder = recorder_here()
+        recorder = recording.here()
         if recorder is not None:
             recorder.left(id_, result)
 
     def span_drop(
         self, id_: str, bound_args: Any, instance: Any = None, err: BaseException | None = None, **_: Any
     ) -> None:
-        recorder = recorder_here()
+        recorder = recording.here()
         if recorder is not None:
             recorder.dropped(id_, err)
 

@@ -8,58 +8,26 @@ the running trial from then on. Outside a trial both do nothing.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from seatrial.agents.on_load import when_loaded
+from seatrial.agents.recording import Recording
 
 if TYPE_CHECKING:
     from seatrial.agents.llamaindex.recorder import LlamaIndexRecorder
 
-__all__ = ["AgentLeft", "listen", "recorded_by", "recorder_here"]
+__all__ = ["listen", "recording"]
 
 _DISPATCH = "llama_index_instrumentation"
 _AGENTS = (
     ("llama_index.core.agent.workflow.base_agent", "BaseWorkflowAgent"),
     ("llama_index.core.agent.workflow.multi_agent_workflow", "AgentWorkflow"),
 )
-_give: ContextVar[Callable[[], LlamaIndexRecorder] | None] = ContextVar("seatrial_llamaindex_recorder", default=None)
+recording: Recording[LlamaIndexRecorder] = Recording("seatrial_llamaindex_recorder")
 _lock = threading.RLock()
 _joined: list[ModuleType] = []
-
-
-class AgentLeft(BaseException):
-    """A tool raised SystemExit or KeyboardInterrupt: in a task of the framework's own that would end the event loop."""
-
-    def __init__(self, error: BaseException) -> None:
-        super().__init__(repr(error))
-        self.error = error
-
-
-def recorder_here() -> LlamaIndexRecorder | None:
-    """The recorder of this context; None outside a trial."""
-    give = _give.get()
-    return None if give is None else give()
-
-
-@contextmanager
-def recorded_by(give: Callable[[], LlamaIndexRecorder]) -> Iterator[None]:
-    """What runs in here, in tasks and threads that take this context too, is told to `give()`.
-
-    What came out of a tool as AgentLeft leaves here as what the tool raised.
-    """
-    outer = _give.get()
-    _give.set(give)
-    try:
-        yield
-    except AgentLeft as left:
-        raise left.error from left
-    finally:
-        _give.set(outer)
 
 
 def listen() -> None:

@@ -6,14 +6,12 @@ are looked for under the names of the common ones.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from seatrial.core.encoding import to_json
 from seatrial.core.trace import Usage
 
-__all__ = ["asked_arguments", "model_of", "result_of", "says_the_same", "text_of_response", "usage_of"]
+__all__ = ["asked_arguments", "model_of", "result_of", "text_of_response", "usage_of"]
 
 _INPUT = ("prompt_tokens", "input_tokens", "prompt_token_count", "inputTokens", "prompt_eval_count")
 _OUTPUT = ("completion_tokens", "output_tokens", "candidates_token_count", "outputTokens", "eval_count")
@@ -113,13 +111,3 @@ def result_of(output: Any) -> Any:
         return output.content
     nodes = isinstance(raw, list) and raw and all(callable(getattr(one, "get_content", None)) for one in raw)
     return [one.get_content() for one in raw] if nodes else raw
-
-
-def says_the_same(told: Any, result: Any) -> bool:
-    """Whether the model was told the result and nothing else."""
-    if told == result or told == str(result):
-        return True
-    try:
-        return bool(json.loads(told) == to_json(result))
-    except (TypeError, ValueError):
-        return False

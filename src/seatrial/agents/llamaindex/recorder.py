@@ -34,10 +34,11 @@ from llama_index.core.instrumentation.events.llm import (
 from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent
 from llama_index.core.tools import BaseTool, ToolOutput
 
-from seatrial.agents.llamaindex.calls import AskedCall, RunningCall, fits, state_of_failure
-from seatrial.agents.llamaindex.joining import AgentLeft
+from seatrial.agents.leaving import AgentLeft
+from seatrial.agents.llamaindex.calls import AskedCall, RunningCall, fits, state_of_failure, writes_answers
 from seatrial.agents.llamaindex.models import METHODS, Acting, ModelCall, acting, begin_call
-from seatrial.agents.llamaindex.reading import asked_arguments, result_of, says_the_same
+from seatrial.agents.llamaindex.reading import asked_arguments, result_of
+from seatrial.agents.telling import says_the_same
 from seatrial.core.trace import CallState, Observable
 from seatrial.environment.observed import observed_call, observing
 from seatrial.environment.recorder import is_handoff_tool
@@ -218,7 +219,7 @@ class LlamaIndexRecorder:
         if isinstance(call, RunningCall):
             call.fits = call.fits and (call.entered or fits(tool, given))
             return None
-        if call is not None or name == "handoff":
+        if call is not None or name == "handoff" or writes_answers(tool):
             return None
         given.pop(getattr(tool, "ctx_param_name", None) or "", None)
         own = RunningCall(name, arguments=given or _positional(arguments), fits=fits(tool, given))

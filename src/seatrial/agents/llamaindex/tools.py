@@ -19,8 +19,8 @@ from typing import Any
 from llama_index.core.tools import AsyncBaseTool, FunctionTool, ToolMetadata, ToolOutput
 from workflows.runtime.types.results import WaitingForEvent
 
+from seatrial.agents.leaving import kept_in
 from seatrial.agents.llamaindex.calls import RunningCall
-from seatrial.agents.llamaindex.joining import AgentLeft
 from seatrial.environment.observed import observed_call
 from seatrial.environment.trial import TrialEnvironment, running_trial
 
@@ -115,9 +115,8 @@ async def _answered(trial: TrialEnvironment, call: RunningCall, own: Body) -> An
 
 async def _waiting(call: RunningCall, own: Body) -> Any:
     try:
-        return await own()
+        with kept_in():
+            return await own()
     except WaitingForEvent as waiting:
         call.waiter = waiting.add
         raise
-    except (SystemExit, KeyboardInterrupt) as error:
-        raise AgentLeft(error) from error
