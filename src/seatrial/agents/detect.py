@@ -29,6 +29,7 @@ _ACCEPTED = (
     "a class or object with invoke(case), or a compiled LangGraph graph"
 )
 _GIVEN = ("environment", "config")
+_URL = re.compile(r"https?://", re.IGNORECASE)
 _FRAMEWORKS = (
     ("langgraph", "langgraph"),
     ("langchain_core", "langchain"),
@@ -41,12 +42,15 @@ _FRAMEWORKS = (
 """Modules of frameworks, and the kind of adapter for objects whose classes come from them."""
 
 
-def load_agent(spec: AgentSpec) -> Agent[TrialEnvironment]:
-    """The agent that a spec names. UsageError when there is none, or it cannot be imported."""
+def load_agent(spec: AgentSpec, folder: str = ".") -> Agent[TrialEnvironment]:
+    """The agent that a spec names; files that a command names lie in `folder`, the project's.
+
+    UsageError when there is none, or it cannot be imported.
+    """
     target = spec.target or ""
     if spec.command is not None:
-        return _adapter_of("command", None, spec)
-    if re.match(r"https?://", target):
+        return _adapter_of("command", folder, spec)
+    if _URL.match(target):
         return _adapter_of(spec.kind or "http", target, spec)
     if not target:
         raise UsageError("no agent: name one in seatrial.yaml (agent: module:object) or with --agent")
@@ -61,8 +65,13 @@ def _imported(target: str) -> Any:
 
 
 def agent_for(target: object, spec: AgentSpec | None = None) -> Agent[TrialEnvironment]:
-    """The adapter for an object. UsageError that says what is accepted when nothing fits."""
+    """The adapter for an object, or for what a spec or a URL names. UsageError that says what is accepted when nothing
+    fits."""
+    if isinstance(target, AgentSpec):
+        return load_agent(target)
     spec = spec or AgentSpec()
+    if isinstance(target, str) and _URL.match(target):
+        return _adapter_of(spec.kind or "http", target, spec)
     if _is_factory(target):
         return FactoryAgent(target, spec)
     return _adapter(target, spec)
@@ -186,12 +195,11 @@ class _LateSession:
         answer = await _in_thread(session, turn) if session.blocking else session.invoke(turn)
         return await answer if inspect.isawaitable(answer) else answer
 
-    def close(self) -> None:
+    def close(self) -> Awaitable[None] | None:
         """Close what was built, or the factory that was never waited for."""
-        if self._session is not None:
-            self._session.close()
         if inspect.iscoroutine(self._building):
             self._building.close()
+        return None if self._session is None else self._session.close()
 
 
 async def _in_thread(session: Session, turn: TurnInput) -> Answer | Awaitable[Answer]:
