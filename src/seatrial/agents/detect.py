@@ -12,6 +12,7 @@ import copy
 import inspect
 import re
 from collections.abc import Awaitable, Mapping
+from importlib.util import find_spec
 from typing import Any
 
 from seatrial.agents import AGENTS
@@ -26,7 +27,7 @@ __all__ = ["FactoryAgent", "agent_for", "load_agent"]
 
 _ACCEPTED = (
     "an agent is a function of the input, a factory (a callable with parameters named environment or config, or none), "
-    "a class or object with invoke(case), or a compiled LangGraph graph"
+    "a class or object with invoke(case), a compiled LangGraph graph, a URL, or a command"
 )
 _GIVEN = ("environment", "config")
 _URL = re.compile(r"https?://", re.IGNORECASE)
@@ -82,6 +83,8 @@ def _adapter(target: object, spec: AgentSpec) -> Agent[TrialEnvironment]:
 
 
 def _adapter_of(kind: str, target: object, spec: AgentSpec) -> Agent[TrialEnvironment]:
+    if kind == "http" and find_spec("httpx") is None:
+        raise UsageError("an agent behind a URL needs the package httpx: pip install 'seatrial[http]'")
     adapter: Agent[TrialEnvironment] = AGENTS.load(kind)(target, spec)
     return adapter
 

@@ -27,7 +27,16 @@ from seatrial.environment.tools import UnknownTool
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.errors import did_you_mean
 
-__all__ = ["Message", "MessageError", "RemoteEvents", "RemoteToolError", "checked", "hello", "turn_message"]
+__all__ = [
+    "Message",
+    "MessageError",
+    "RemoteEvents",
+    "RemoteToolError",
+    "asked_handoff",
+    "checked",
+    "hello",
+    "turn_message",
+]
 
 PROTOCOL = 1
 Message = Mapping[str, Any]
@@ -124,14 +133,14 @@ class RemoteEvents:
         self._steps: dict[str | None, int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def take(self, message: Message) -> None:
-        """Record one message, and reply where it asks.
+    def take(self, message: Message) -> bool:
+        """Record one message, and reply where it asks; whether a reply has come or will.
 
         Raises MessageError when it cannot be, StepLimitReached and CostLimitReached when the trial has to end.
         """
         message = checked(message)
         try:
-            getattr(self, f"_take_{message['type']}")(message)
+            return bool(getattr(self, f"_take_{message['type']}")(message))
         except KeyError as error:
             raise MessageError(f"{message['type']} needs {error}") from error
         except (TypeError, ValueError) as error:
@@ -216,7 +225,7 @@ class RemoteEvents:
 
     # --- models ------------------------------------------------------------------------------------------------------
 
-    def _take_model_call(self, message: Message) -> None:
+    def _take_model_call(self, message: Message) -> bool:
         self._recorder.observe(Observable.MODEL_CALLS)
         agent = self._agent(message)
         number = self._recorder.begin_model_call(message.get("model"), agent=agent)
@@ -228,6 +237,7 @@ class RemoteEvents:
             self._models[message["id"]] = number
         else:
             self._end_model(number, message, latency_known=True)
+        return bool(message.get("ask"))
 
     async def _allow_model(self, message: Message, number: int) -> None:
         """Say when the model may be called, where its rate is limited: now, else when its turn comes."""
@@ -262,13 +272,13 @@ class RemoteEvents:
 
     # --- tools -------------------------------------------------------------------------------------------------------
 
-    def _take_tool_call(self, message: Message) -> None:
+    def _take_tool_call(self, message: Message) -> bool:
         name, call_id, agent = message["name"], message.get("id"), self._agent(message)
         reported = {key: message.get(key) for key in ("result", "error", "state")}
         check_tool_call(ToolCall(name, call_id=call_id, agent=agent, **reported))
         call = _Call(name, message.get("arguments"), None, call_id)
         if is_handoff_tool(name):
-            self._handoff(_asked_handoff(name, call.arguments, agent))
+            self._handoff(asked_handoff(name, call.arguments, agent))
         else:
             call.number = self._begin(message, call, agent)
         if message.get("ask"):
@@ -279,6 +289,7 @@ class RemoteEvents:
         elif call.number is not None:
             self._end(call, message)
             self._recorder.amend(call.number, duration_ms=None)
+        return bool(message.get("ask"))
 
     def _begin(self, message: Message, call: _Call, agent: str | None) -> int:
         self._recorder.observe(Observable.TOOL_CALLS)
@@ -332,16 +343,17 @@ class RemoteEvents:
         stopped = self._trial.stopped(call.name, call.arguments, call.call_id)
         return CallState.REFUSED if stopped else None
 
-    def _take_tool_result(self, message: Message) -> None:
+    def _take_tool_result(self, message: Message) -> bool:
         call = self._calls.get(message["id"])
         if call is None:
             raise MessageError(f"tool_result.id {message['id']!r} is of no tool_call that waits for one")
         if call.result is not None and not call.result.done():
             _hand_back(call.result, message)
-            return
+            return True
         del self._calls[message["id"]]
         if call.number is not None:
             self._end(call, message)
+        return False
 
     def _end(self, call: _Call, message: Message) -> None:
         given = ToolCall(call.name, error=message.get("error"), state=message.get("state"))
@@ -354,7 +366,7 @@ class RemoteEvents:
 
     # --- approvals ---------------------------------------------------------------------------------------------------
 
-    def _take_approval(self, message: Message) -> None:
+    def _take_approval(self, message: Message) -> bool:
         answer = self._trial.approve(
             message["action"], message.get("arguments"), call_id=message.get("call"), agent=self._agent(message)
         )
@@ -367,6 +379,7 @@ class RemoteEvents:
                 "approver": answer.approver,
             }
         )
+        return True
 
 
 def _hand_back(waiting: asyncio.Future[Any], message: Message) -> None:
@@ -376,7 +389,7 @@ def _hand_back(waiting: asyncio.Future[Any], message: Message) -> None:
         waiting.set_result(message.get("result"))
 
 
-def _asked_handoff(name: str, arguments: Any, agent: str | None) -> HandoffEvent:
+def asked_handoff(name: str, arguments: Any, agent: str | None) -> HandoffEvent:
     """The hand-off that a call of a hand-off tool is; its context the arguments but the target and `reason`, a mapping
     argument `context` taken apart."""
     read, malformed = read_arguments(arguments)

@@ -26,6 +26,8 @@ class AgentSpec(Frozen):
     output: Any = None
     config: dict[str, Any] = Field(default_factory=dict)
     """Reaches the factory, a command's `hello`, or a chat endpoint's request."""
+    headers: dict[str, str] = Field(default_factory=dict)
+    """Sent with each request (http)."""
     sandbox: Literal["none", "bubblewrap"] = "none"
     """What a command is run in."""
     deterministic: StrictBool = False

@@ -25,20 +25,19 @@ agent said in `messages`, else the whole final state. `output` a text: a path in
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages import HumanMessage
 
+from seatrial.agents.paths import read_path
 from seatrial.core.ports import TurnInput
 from seatrial.errors import UsageError
 from seatrial.registry import load_object
 
 __all__ = ["GraphInput", "Mapper", "final_answer"]
 
-_STEP = re.compile(r"\.?([^.\[\]]+)|\[(-?\d+)\]")
 _ELSEWHERE = ("$context", "$configurable")
 
 
@@ -141,27 +140,6 @@ def _expression(text: str, turn: TurnInput) -> Any:
         except LookupError:
             return None
     raise UsageError(f"agent input: {text!r} is not known; write $message, $messages, $input or $input.PATH")
-
-
-def read_path(value: Any, path: str) -> Any:
-    """What stands at a dotted path with [index] parts, through mappings, sequences and attributes.
-
-    Raises LookupError naming the part that is missing, UsageError when the path cannot be read.
-    """
-    if "".join(step.group(0) for step in _STEP.finditer(path)) != path or not path:
-        raise UsageError(f"{path!r} is not a path; write names and [numbers], such as messages[-1].content")
-    for step in _STEP.finditer(path):
-        value = _step(value, step[1], step[2], path)
-    return value
-
-
-def _step(value: Any, name: str | None, index: str | None, path: str) -> Any:
-    try:
-        if name is None:
-            return value[int(index or 0)]
-        return value[name] if isinstance(value, Mapping) else getattr(value, name)
-    except (LookupError, AttributeError, TypeError) as error:
-        raise LookupError(f"{path}: there is no {name or f'[{index}]'} in {type(value).__name__}") from error
 
 
 def _reader(wanted: Any) -> Callable[[Any], Any]:
