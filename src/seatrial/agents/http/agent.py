@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from seatrial.agents.http.callback import Callback
@@ -132,7 +133,7 @@ class HTTPSession:
         for kind, said in ((Observable.TOOL_CALLS, run.tool_calls), (Observable.HANDOFFS, run.handoffs)):
             if said:
                 seen.add(kind)
-        return answer_of(run, self._trial.recorder, seen)
+        return replace(answer_of(run, self._trial.recorder, seen), stop_reason=reading.stop_reason)
 
     def _decision(self, request: Mapping[str, Any]) -> dict[str, Any]:
         action, arguments = str(request.get("action")), request.get("arguments")

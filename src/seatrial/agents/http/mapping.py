@@ -26,7 +26,7 @@ from typing import Any
 from seatrial.agents.http.client import ServiceError
 from seatrial.agents.paths import check_path, read_path
 from seatrial.core.agent_run import AgentRun, HandoffEvent, ModelCall, ToolCall
-from seatrial.core.trace import Observable
+from seatrial.core.trace import Observable, StopReason
 from seatrial.errors import UsageError, did_you_mean
 
 __all__ = ["Reading", "Template", "Wanted"]
@@ -40,7 +40,7 @@ _ITEMS = {
     "approvals": ("action", "arguments", "id"),
 }
 """What is a list of objects, with their fields."""
-_WHOLE = ("answer", "outcome", "safety_events", "events", "cost_usd", "latency_ms")
+_WHOLE = ("answer", "outcome", "safety_events", "events", "cost_usd", "latency_ms", "stop_reason")
 _OBSERVED = {
     "tool_calls": (Observable.TOOL_CALLS,),
     "handoffs": (Observable.HANDOFFS,),
@@ -110,6 +110,7 @@ class Reading:
     """What it asks for before it goes on."""
     events: Sequence[Any] = ()
     """Messages as a command sends them."""
+    stop_reason: StopReason = StopReason.ANSWERED
 
 
 @dataclass(frozen=True)
@@ -222,7 +223,14 @@ def _reading(found: Mapping[str, Any], whole: Any) -> Reading:
         latency_ms=found.get("latency_ms"),
         estimated_cost_usd=found.get("cost_usd"),
     )
-    return Reading(run, _listed(found, "approvals"), _listed(found, "events"))
+    return Reading(run, _listed(found, "approvals"), _listed(found, "events"), _stop_reason(found.get("stop_reason")))
+
+
+def _stop_reason(said: Any) -> StopReason:
+    known = [StopReason.ANSWERED.value, StopReason.MAX_STEPS.value, StopReason.WAITING_APPROVAL.value]
+    if said is not None and said not in known:
+        raise ServiceError(f"stop_reason of the response cannot be {said!r}; {did_you_mean(str(said), known)}")
+    return StopReason(said or StopReason.ANSWERED)
 
 
 def _listed(found: Mapping[str, Any], key: str) -> list[Any]:
