@@ -12,6 +12,7 @@ from executable_docs import REPOSITORY, blocks_of, pages, run_page
 
 NOT_RUN: dict[str, list[str]] = {
     "docs/adapters/http.md": ["part of a service"],
+    "docs/adapters/mcp.md": ["needs a server"],
     "docs/cluster.md": ["needs several machines"],
     "README.md": ["installing needs the network", "CI runs both on every change"],
     "docs/running.md": ["a run that was cut off"],
