@@ -424,3 +424,8 @@ def test_files_of_the_project_are_found_from_the_trials_own_folder(
     monkeypatch.chdir(tmp_path)
     driven = Drive(AgentSpec(command=(sys.executable, "agent.py"))).run()
     assert driven.output == "found"
+
+
+def test_a_program_written_into_the_command_is_no_path() -> None:
+    body = 'import json; input(); input(); print(json.dumps({"type": "answer", "output": 1})) #' + "x" * 5000
+    assert Drive(AgentSpec(command=(sys.executable, "-S", "-c", body))).run().output == 1

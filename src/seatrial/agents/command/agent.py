@@ -65,7 +65,11 @@ class CommandAgent:
     def _found(self, word: str) -> str:
         """A word that is the path of a file in the project, absolute: the program starts in another folder."""
         path = self._folder / word
-        return str(path) if word and not word.startswith("-") and path.is_file() else word
+        try:
+            found = bool(word) and not word.startswith("-") and path.is_file()
+        except (OSError, ValueError):  # too long for a path, or a program's own text
+            return word
+        return str(path) if found else word
 
     def open(self, trial: TrialEnvironment) -> CommandSession:
         """The program in one trial; it starts with the first turn."""

@@ -40,6 +40,8 @@ class HTTPAgent:
 
     kind = "http"
     blocking = False
+    observes = frozenset({Observable.OUTPUT})
+    """What every service shows; one that is mapped, or a chat endpoint, shows more."""
 
     def __init__(self, target: Any, spec: AgentSpec | None = None) -> None:
         """`target` is the URL. UsageError when the spec's input, output or headers make no sense."""
@@ -54,7 +56,7 @@ class HTTPAgent:
         self.wanted = Wanted(spec.output)
         if "approvals" in self.wanted.names and not self.template.names("approvals"):
             raise UsageError("agent output.approvals: say in `input` where the decisions go ($approvals)")
-        self.observes = OBSERVES if self.is_chat else self.wanted.observes | {Observable.OUTPUT}
+        self.observes = OBSERVES if self.is_chat else self.wanted.observes | self.observes
 
     @property
     def needs_callback(self) -> bool:
