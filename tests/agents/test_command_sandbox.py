@@ -18,7 +18,19 @@ from seatrial.agents.detect import agent_for
 from seatrial.core.project import AgentSpec
 from seatrial.errors import UsageError
 
-needs_bubblewrap = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+
+def why_not() -> str:
+    """Why bubblewrap cannot be used here; empty where it can."""
+    if shutil.which("bwrap") is None:
+        return "bubblewrap is not installed"
+    try:
+        sandbox.enforced()
+    except UsageError as error:
+        return str(error)
+    return ""
+
+
+needs_bubblewrap = pytest.mark.skipif(bool(why_not()), reason=why_not() or "it works")
 
 TRIES = """
 import socket

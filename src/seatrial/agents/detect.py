@@ -49,6 +49,10 @@ def load_agent(spec: AgentSpec, folder: str = ".") -> Agent[TrialEnvironment]:
     UsageError when there is none, or it cannot be imported.
     """
     target = spec.target or ""
+    if spec.command is None and spec.sandbox != "none":
+        raise UsageError("agent sandbox: only a command runs in a sandbox")
+    if spec.headers and not _URL.match(target):
+        raise UsageError("agent headers: only requests to a URL have headers")
     if spec.command is not None:
         return _adapter_of("command", folder, spec)
     if _URL.match(target):
