@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 
-from graphs import Drive, Driven
-from seatrial.core.case import Case
-from seatrial.core.fixture import FixtureSpec
+from chats import Configured
+from graphs import Driven
 from seatrial.core.project import AgentSpec
 from seatrial.core.trace import StopReason, Usage
-from seatrial.environment.trial import TrialEnvironment
 from services import Asked, Reply, serving
 
 
@@ -48,26 +46,6 @@ def run(
         drive = Configured(AgentSpec(target=url), steps=steps)
         drive.config.update(config or {})
         return drive.run(given, *turns, **fixture)
-
-
-class Configured(Drive):
-    """A drive whose trials have the agent's config."""
-
-    @property
-    def config(self) -> dict[str, Any]:
-        return self.__dict__.setdefault("_config", {})
-
-    def planned(self, given: Any, turns: Sequence[str], fixture: dict[str, Any]) -> Any:
-        planned, config = super().planned(given, turns, fixture), self.config
-
-        class Fixture:
-            case: Case = planned.case
-            spec = FixtureSpec.model_validate(fixture)
-
-            def environment(self, trial_index: int, seed: int) -> TrialEnvironment:
-                return TrialEnvironment(self.case, self.spec, trial_index=trial_index, seed=seed, config=config)
-
-        return type(planned)(planned.case, "", (), 1, Fixture())
 
 
 def test_the_conversation_is_kept_over_the_turns() -> None:
