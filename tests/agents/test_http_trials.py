@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import threading
 import urllib.error
 from collections.abc import Callable
 from typing import Any
@@ -13,9 +14,11 @@ import pytest
 
 from graphs import Drive, Driven
 from seatrial.agents.detect import agent_for, load_agent
+from seatrial.core.ports import PlannedCase
 from seatrial.core.project import AgentSpec
 from seatrial.core.trace import CallState, Observable, StopReason, Usage
 from seatrial.errors import UsageError
+from seatrial.runner.trial import TrialSettings, run_trial
 from services import Asked, Reply, serving, tell
 
 Answer = Callable[[Asked], Any]
@@ -258,7 +261,7 @@ def test_an_unreadable_message_is_the_agents_error_though_it_answers() -> None:
         waits.wait(20)
         return {"answer": "never mind"}
 
-    waits = __import__("threading").Event()
+    waits = threading.Event()
     try:
         assert "the service told the trial something unreadable: unknown type 'tool_cal'" in failed(run(answer))
     finally:
@@ -309,6 +312,11 @@ def test_text_is_no_json() -> None:
     assert "an event of its stream is no JSON: {broken" in failed(run(lambda _: streamed))
 
 
+def test_a_response_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("seatrial.agents.http.client.LONGEST", 1 << 20)
+    assert failed(run(lambda _: {"answer": "x" * (2 << 20)})).endswith("answered with more than 1 MiB")
+
+
 def test_nobody_listens() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -347,14 +355,11 @@ def test_what_does_not_fit_is_named(response: Any, message: str) -> None:
 
 
 def test_a_service_that_is_too_slow_times_out() -> None:
-    waits = __import__("threading").Event()
+    waits = threading.Event()
     drive = Drive(AgentSpec())
     with serving(lambda _: waits.wait(20)) as url:
         planned = drive.planned("go", (), {})
         case = planned.case.model_copy(update={"limits": planned.case.limits.model_copy(update={"timeout_s": 0.2})})
-        from seatrial.core.ports import PlannedCase
-        from seatrial.runner.trial import TrialSettings, run_trial
-
         planned = PlannedCase(case, "", (), 1, planned.fixture)
         record, _ = asyncio.run(run_trial(load_agent(AgentSpec(target=url)), planned, 1, TrialSettings()))
         waits.set()
