@@ -21,7 +21,8 @@ from typing import Any
 
 from seatrial.agents.command.process import CommandError, Program
 from seatrial.agents.command.sandbox import enforced, inside, without_secrets
-from seatrial.agents.remote import MessageError, RemoteEvents, checked, hello, turn_message
+from seatrial.agents.messages import MessageError, checked, hello, turn_message
+from seatrial.agents.remote import RemoteEvents
 from seatrial.core.encoding import dumps
 from seatrial.core.ports import Answer, TurnInput
 from seatrial.core.project import AgentSpec

@@ -22,7 +22,8 @@ from seatrial.agents.http.callback import Callback
 from seatrial.agents.http.chat import OBSERVES, Chat
 from seatrial.agents.http.client import Client, ServiceError
 from seatrial.agents.http.mapping import Reading, Template, Wanted
-from seatrial.agents.remote import MessageError, RemoteEvents, hello
+from seatrial.agents.messages import MessageError, hello
+from seatrial.agents.remote import RemoteEvents
 from seatrial.agents.reported import answer_of
 from seatrial.core.encoding import to_json
 from seatrial.core.ports import Answer, TurnInput
