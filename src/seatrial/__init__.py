@@ -9,6 +9,7 @@ TYPE_CHECKING = False  # not taken from typing, which costs more to import than 
 if TYPE_CHECKING:
     from typing import Any
 
+    from seatrial.agents.mcp import mcp_proxy
     from seatrial.core.agent_run import AgentRun, HandoffEvent, ModelCall, ToolCall
     from seatrial.core.grade import Grade
     from seatrial.environment.trial import current_trial
@@ -36,6 +37,7 @@ _HOMES = {
     "gate": "seatrial.harness.gating",
     "grader": "seatrial.graders.external",
     "load": "seatrial.harness.runs",
+    "mcp_proxy": "seatrial.agents.mcp",
     "regrade": "seatrial.harness.regrading",
     "rerun": "seatrial.harness.rerunning",
     "run": "seatrial.harness.runs",
@@ -56,6 +58,7 @@ __all__ = [
     "gate",
     "grader",
     "load",
+    "mcp_proxy",
     "regrade",
     "rerun",
     "run",

@@ -198,8 +198,8 @@ def test_an_unknown_kind_names_the_nearest() -> None:
     ("spec", "message"),
     [
         (AgentSpec(), "no agent: name one in seatrial.yaml"),
-        (AgentSpec(command=("python", "agent.py")), "behind a command are not available in this version"),
-        (AgentSpec(target="https://localhost:8000/run"), "behind a URL are not available in this version"),
+        (AgentSpec(command=("no-such-program-here",)), "there is no program 'no-such-program-here'"),
+        (AgentSpec(target="https://localhost:8000/run", output=1), "agent output: 1 is neither a path"),
         (AgentSpec(target="agent"), "'agent' is not an import path; write module:object"),
         (AgentSpec(target="no_such_module_here:agent"), "there is no module named 'no_such_module_here'"),
         (AgentSpec(target="json:loadz"), "json has no 'loadz'; did you mean 'load"),
@@ -262,3 +262,15 @@ def test_a_users_own_package_is_not_taken_for_a_framework_of_that_name(
     finally:
         for module in [one for one in sys.modules if one.partition(".")[0] == package]:
             del sys.modules[module]
+
+
+def test_a_url_or_a_spec_may_be_given_in_an_agents_place() -> None:
+    assert agent_for("http://localhost:8000/run").kind == "http"
+    assert agent_for(AgentSpec(target="https://localhost/run")).kind == "http"
+    assert agent_for(AgentSpec(command=(sys.executable,))).kind == "command"
+
+
+def test_a_service_without_httpx_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("seatrial.agents.detect.find_spec", lambda name: None)
+    with pytest.raises(UsageError, match=r"needs the package httpx: pip install 'seatrial\[http\]'"):
+        load_agent(AgentSpec(target="http://localhost:8000/run"))

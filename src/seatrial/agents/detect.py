@@ -13,6 +13,7 @@ import inspect
 import re
 import sys
 from collections.abc import Awaitable, Mapping
+from importlib.util import find_spec
 from typing import Any, cast
 
 from seatrial.agents import AGENTS
@@ -27,9 +28,10 @@ __all__ = ["FactoryAgent", "agent_for", "load_agent"]
 
 _ACCEPTED = (
     "an agent is a function of the input, a factory (a callable with parameters named environment or config, or none), "
-    "a class or object with invoke(case), or a compiled LangGraph graph"
+    "a class or object with invoke(case), a compiled LangGraph graph, a URL, or a command"
 )
 _GIVEN = ("environment", "config")
+_URL = re.compile(r"https?://", re.IGNORECASE)
 _FRAMEWORKS = (
     ("langgraph", "langgraph"),
     ("langchain_core", "langchain"),
@@ -44,14 +46,21 @@ _MARKS = {"workflows": ("Workflow", "Context", "step"), "agents": ("Agent", "Run
 """What a package of so common a name holds when it is the framework's, and not a user's own."""
 
 
-def load_agent(spec: AgentSpec) -> Agent[TrialEnvironment]:
-    """The agent that a spec names. UsageError when there is none, or it cannot be imported."""
+def load_agent(spec: AgentSpec, folder: str = ".") -> Agent[TrialEnvironment]:
+    """The agent that a spec names; files that a command names lie in `folder`, the project's.
+
+    UsageError when there is none, or it cannot be imported.
+    """
     target = spec.target or ""
     if spec.kind == "otel":
         return _traced(target, spec)
+    if spec.command is None and spec.sandbox != "none":
+        raise UsageError("agent sandbox: only a command runs in a sandbox")
+    if spec.headers and not _URL.match(target):
+        raise UsageError("agent headers: only requests to a URL have headers")
     if spec.command is not None:
-        return _adapter_of("command", None, spec)
-    if re.match(r"https?://", target):
+        return _adapter_of("command", folder, spec)
+    if _URL.match(target):
         return _adapter_of(spec.kind or "http", target, spec)
     if not target:
         raise UsageError("no agent: name one in seatrial.yaml (agent: module:object) or with --agent")
@@ -75,13 +84,18 @@ def _imported(target: str) -> Any:
 
 
 def agent_for(target: object, spec: AgentSpec | None = None) -> Agent[TrialEnvironment]:
-    """The adapter for an object. UsageError that says what is accepted when nothing fits."""
+    """The adapter for an object, or for what a spec or a URL names. UsageError that says what is accepted when nothing
+    fits."""
+    if isinstance(target, AgentSpec):
+        return load_agent(target)
     spec = spec or AgentSpec()
     if spec.kind == "otel":
         inner = agent_for(target, spec.model_copy(update={"kind": None}))
         return cast("Agent[TrialEnvironment]", AGENTS.load("otel")(inner))
     if _is_agent(target):
         return cast("Agent[TrialEnvironment]", target)
+    if isinstance(target, str) and _URL.match(target):
+        return _adapter_of(spec.kind or "http", target, spec)
     if _is_factory(target):
         return FactoryAgent(target, spec)
     return _adapter(target, spec)
@@ -97,6 +111,8 @@ def _adapter(target: object, spec: AgentSpec) -> Agent[TrialEnvironment]:
 
 
 def _adapter_of(kind: str, target: object, spec: AgentSpec) -> Agent[TrialEnvironment]:
+    if kind == "http" and find_spec("httpx") is None:
+        raise UsageError("an agent behind a URL needs the package httpx: pip install 'seatrial[http]'")
     adapter: Agent[TrialEnvironment] = AGENTS.load(kind)(target, spec)
     return adapter
 
@@ -215,12 +231,11 @@ class _LateSession:
         answer = await _in_thread(session, turn) if session.blocking else session.invoke(turn)
         return await answer if inspect.isawaitable(answer) else answer
 
-    def close(self) -> None:
+    def close(self) -> Awaitable[None] | None:
         """Close what was built, or the factory that was never waited for."""
-        if self._session is not None:
-            self._session.close()
         if inspect.iscoroutine(self._building):
             self._building.close()
+        return None if self._session is None else self._session.close()
 
 
 async def _in_thread(session: Session, turn: TurnInput) -> Answer | Awaitable[Answer]:

@@ -16,7 +16,7 @@ from seatrial.core.ports import TurnInput
 from seatrial.errors import UsageError
 from seatrial.registry import load_object
 
-__all__ = ["filled", "named_function", "read_path", "reader"]
+__all__ = ["check_path", "filled", "named_function", "read_path", "reader"]
 
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(-?\d+)\]")
 _NOTHING: Mapping[str, Callable[[TurnInput], Any]] = {}
@@ -60,13 +60,18 @@ def _expression(text: str, turn: TurnInput, also: Mapping[str, Callable[[TurnInp
     raise UsageError(f"agent input: {text!r} is not known; write {known} or $input.PATH")
 
 
+def check_path(path: str) -> None:
+    """UsageError when a path cannot be read."""
+    if "".join(step.group(0) for step in _STEP.finditer(path)) != path or not path:
+        raise UsageError(f"{path!r} is not a path; write names and [numbers], such as messages[-1].content")
+
+
 def read_path(value: Any, path: str) -> Any:
     """What stands at a dotted path with [index] parts, through mappings, sequences and attributes.
 
     Raises LookupError naming the part that is missing, UsageError when the path cannot be read.
     """
-    if "".join(step.group(0) for step in _STEP.finditer(path)) != path or not path:
-        raise UsageError(f"{path!r} is not a path; write names and [numbers], such as messages[-1].content")
+    check_path(path)
     for step in _STEP.finditer(path):
         value = _step(value, step[1], step[2], path)
     return value

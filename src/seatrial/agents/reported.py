@@ -23,8 +23,12 @@ __all__ = ["answer_of"]
 _USAGE_KEYS = [field.name for field in fields(ModelCall)]
 
 
-def answer_of(run: AgentRun, recorder: Recorder) -> Answer:
-    """Record what the author reports of this turn, and give its answer.
+_OBSERVES = (Observable.TOOL_CALLS, Observable.HANDOFFS, Observable.SAFETY)
+"""What whoever returns an AgentRun could have reported."""
+
+
+def answer_of(run: AgentRun, recorder: Recorder, observes: Iterable[Observable] = _OBSERVES) -> Answer:
+    """Record what the author reports of this turn, and give its answer. `observes`: what it could have reported.
 
     Raises TypeError or ValueError naming the field that holds something else than it should.
     """
@@ -41,7 +45,7 @@ def answer_of(run: AgentRun, recorder: Recorder) -> Answer:
         latency_ms=figure(run.latency_ms, "AgentRun.latency_ms"),
         cost_usd=figure(run.estimated_cost_usd, "AgentRun.estimated_cost_usd"),
     )
-    recorder.observe(Observable.TOOL_CALLS, Observable.HANDOFFS, Observable.SAFETY)
+    recorder.observe(*observes)
     if run.outcome:
         recorder.observe(Observable.OUTCOME)
     recorder.report_turn(events, [*model_calls, *calls, *handoffs])

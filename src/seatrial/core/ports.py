@@ -86,8 +86,11 @@ class Session(Protocol):
     def invoke(self, turn: TurnInput) -> Answer | Awaitable[Answer]:
         """Answer one user turn. What it raises is the agent's failure."""
 
-    def close(self) -> None:
-        """Let go of what the trial held; always called."""
+    def close(self) -> Awaitable[None] | None:
+        """Let go of what the trial held; always called, and awaited where it gives an awaitable.
+
+        What it raises after the last answer is the agent's failure.
+        """
 
 
 class Environment(Protocol):

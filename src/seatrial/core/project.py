@@ -25,7 +25,11 @@ class AgentSpec(Frozen):
     """How the case's input becomes the agent's (adapter by adapter)."""
     output: Any = None
     config: dict[str, Any] = Field(default_factory=dict)
-    """Reaches the factory."""
+    """Reaches the factory, a command's `hello`, or a chat endpoint's request."""
+    headers: dict[str, str] = Field(default_factory=dict)
+    """Sent with each request (http)."""
+    sandbox: Literal["none", "bubblewrap"] = "none"
+    """What a command is run in."""
     deterministic: StrictBool = False
     independent_trials: StrictBool = True
     tools: Literal["stand_in", "real"] = "stand_in"

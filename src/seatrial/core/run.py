@@ -44,6 +44,8 @@ class RunInfo(Frozen):
     agent: dict[str, Any] = Field(default_factory=dict)
     """The agent's spec as written, masked."""
     agent_kind: str = ""
+    sandbox: dict[str, Any] = Field(default_factory=dict)
+    """What the agent's processes were kept from, as it was found to be in force: {by, enforced}; empty: nothing."""
     observes: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     trials_planned: int = 0

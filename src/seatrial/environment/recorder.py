@@ -12,7 +12,7 @@ import threading
 import time
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from seatrial.core.agent_run import HandoffEvent, ModelCall, ToolCall
@@ -336,6 +336,16 @@ class Recorder:
             for kind, fields in self._entries[after:]:
                 free = kind is ToolCallEvent and fields["call_id"] is None and fields["step"] is None
                 if free and fields["name"] == name and fields["arguments"] == wanted:
+                    return int(fields["number"])
+        return None
+
+    def open_call(self, name: str, arguments: Any, *, besides: Collection[int] = ()) -> int | None:
+        """Number of the first tool call with these arguments that has begun and not ended; none of `besides`."""
+        wanted, _ = read_arguments(arguments)
+        with self._lock:
+            for kind, fields in self._entries:
+                is_open = kind is ToolCallEvent and "state" not in fields and fields["number"] not in besides
+                if is_open and fields["name"] == name and wanted in (fields["arguments"], fields.get("asked")):
                     return int(fields["number"])
         return None
 

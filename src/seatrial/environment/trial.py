@@ -189,6 +189,11 @@ class TrialEnvironment:
         self.database.load(source)
 
     @property
+    def has_database(self) -> bool:
+        """Whether the fixture declares a database, or somebody has touched one."""
+        return self._spec.database is not None or "database" in self._parts
+
+    @property
     def workdir(self) -> Path:
         """The trial's own folder, with copies of the fixture's files. Absolute."""
         folder = self._folder.path  # raises TrialOver after the trial

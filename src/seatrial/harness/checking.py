@@ -54,7 +54,7 @@ def _agents(project: Project) -> Iterator[Diagnostic]:
     agents = {} if project.agent is None else {"agent": project.agent}
     for key, spec in {**agents, **{f"builds.{name}": spec for name, spec in project.builds.items()}}.items():
         try:
-            load_agent(spec)
+            load_agent(spec, project.root)
         except UsageError as error:
             yield problem_at(_place(key, found), "bad-agent", f"`{key}`: {error}")
 

@@ -321,7 +321,7 @@ def _agent(project: Project, request: Request) -> tuple[AgentSpec, Agent[TrialEn
         spec = spec.model_copy(update={"tools": request.tools})
     if request.agent is not None and not isinstance(request.agent, (str, AgentSpec)):
         return spec, agent_for(request.agent, spec)
-    return spec, load_agent(spec)
+    return spec, load_agent(spec, project.root)
 
 
 def _isolation(project: Project, request: Request) -> str:
@@ -467,6 +467,7 @@ def _info(
         build_id=request.build_id or _build_id(request.build, project.build_id),
         agent=spec.model_dump(mode="json", exclude_defaults=True),
         agent_kind=agent.kind,
+        sandbox=dict(getattr(agent, "sandbox", {})),
         observes=tuple(sorted(agent.observes)),
         trials_planned=sum(item.trials for item in planned),
         cases={item.case.id: item.digest for item in planned},

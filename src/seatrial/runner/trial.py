@@ -389,7 +389,9 @@ async def _converse(
                     return
                 answers.append(text_of(course.outputs[-1][0]))
     finally:
-        session.close()
+        closing = session.close()
+        if inspect.isawaitable(closing):
+            await closing
 
 
 async def _timed(session: Session, turn: TurnInput, course: _Course, pace: Pace) -> Answer:

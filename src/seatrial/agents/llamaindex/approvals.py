@@ -45,7 +45,7 @@ class Approver:
         if answer.decision == "unanswered":
             return None
         if call is not None and answer.decision == "edited":
-            call.edited = dict(answer.arguments)
+            call.instead = dict(answer.arguments)
         fields = {**beside, "response": answer.decision, "arguments": answer.arguments, "approver": answer.approver}
         return _kind_of_answer(call)(**fields)
 

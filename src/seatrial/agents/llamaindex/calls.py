@@ -48,7 +48,7 @@ class RunningCall(ObservedCall):
     """It waited and runs again: stand-in and faults have been applied."""
     waiter: Any = None
     """What its body waits for, as the framework keeps it."""
-    edited: Mapping[str, Any] | None = None
+    instead: Mapping[str, Any] | None = None
     """Arguments that a person gave in place of its own."""
     question_open: bool = False
     """Its question is of a shape that nobody can answer."""

@@ -198,7 +198,7 @@ class LlamaIndexRecorder:
     def _begin(self, call: RunningCall) -> None:
         if call.target is not None:
             return
-        arguments = call.arguments if call.edited is None else call.edited
+        arguments = call.arguments if call.instead is None else call.instead
         written = call.asked.malformed
         try:
             call.number = self.trial.recorder.begin_tool_call(

@@ -1,0 +1,162 @@
+"""The adapter for programs in any language.
+
+In a trial:
+- The program is started once, in the trial's working folder, with this process's environment; it gets `hello`, then
+  `turn` for each turn, and says what it does until `answer`. When its input ends, it ends.
+- Lines that do not begin with `{` are prints and go to the trial's log, as standard error does; any other line is a
+  message, and one that cannot be read ends the trial with its number.
+- An end before the answer, and an exit code that is not 0, are the agent's error, with the tail of its standard error.
+- Whatever happens, its process group is ended with the trial.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from seatrial.agents.command.process import CommandError, Program
+from seatrial.agents.command.sandbox import enforced, inside, without_secrets
+from seatrial.agents.messages import MessageError, checked, hello, turn_message
+from seatrial.agents.remote import RemoteEvents
+from seatrial.core.encoding import dumps
+from seatrial.core.ports import Answer, TurnInput
+from seatrial.core.project import AgentSpec
+from seatrial.core.trace import Observable
+from seatrial.environment.trial import TrialEnvironment
+from seatrial.errors import UsageError
+
+__all__ = ["CommandAgent", "CommandSession"]
+
+_SHOWN = 200
+"""Characters of a broken line that its message shows."""
+
+
+class CommandAgent:
+    """A program under test."""
+
+    kind = "command"
+    blocking = False
+    observes = frozenset({Observable.OUTPUT})
+
+    def __init__(self, target: Any, spec: AgentSpec | None = None) -> None:
+        """`target` is the folder in which files that the command names lie; None: the working folder.
+
+        UsageError when there is no such program, a setting does not fit, or the sandbox asked for does not work.
+        """
+        spec = spec or AgentSpec()
+        self._folder = Path(target or ".").absolute()
+        if not spec.command:
+            raise UsageError("an agent of kind command needs `command: [PROGRAM, ARGUMENT, ...]`")
+        if spec.input is not None or spec.output is not None:
+            raise UsageError(
+                "agent input and output: a command gets the case's input as it is, and answers with `output`"
+            )
+        self._command = [self._found(word) for word in spec.command]
+        if shutil.which(self._command[0]) is None:
+            raise UsageError(
+                f"agent command: there is no program {spec.command[0]!r} (looked for in PATH and the project)"
+            )
+        self.sandbox: Mapping[str, Any] = enforced() if spec.sandbox == "bubblewrap" else {}
+
+    def _found(self, word: str) -> str:
+        """A word that is the path of a file in the project, absolute: the program starts in another folder."""
+        path = self._folder / word
+        try:
+            found = bool(word) and not word.startswith("-") and path.is_file()
+        except (OSError, ValueError):  # too long for a path, or a program's own text
+            return word
+        return str(path) if found else word
+
+    def open(self, trial: TrialEnvironment) -> CommandSession:
+        """The program in one trial; it starts with the first turn."""
+        trial.recorder.observe(*self.observes)
+        return CommandSession(self, trial)
+
+    async def start(self, trial: TrialEnvironment) -> Program:
+        """Start the program for one trial. CommandError when that cannot be done."""
+        folder, command, environment = trial.workdir, self._command, dict(os.environ)
+        if self.sandbox:
+            program = shutil.which(command[0]) or command[0]
+            readable = [str(self._folder), sys.prefix, str(Path(program).parent)]
+            command = inside(command, folder=folder, writable=folder.parent, readable=_below_tmp(readable))
+            environment = without_secrets(environment)
+        return await Program.start(command, folder=folder, environment=environment)
+
+
+def _below_tmp(paths: Sequence[str]) -> list[str]:
+    """Those that a private /tmp would hide."""
+    return [path for path in paths if Path(path).is_relative_to("/tmp")]  # noqa: S108  bubblewrap's own
+
+
+class CommandSession:
+    """One program in one trial."""
+
+    blocking = False
+
+    def __init__(self, agent: CommandAgent, trial: TrialEnvironment) -> None:
+        self._agent = agent
+        self._trial = trial
+        self._program: Program | None = None
+        self._answered = False
+        self._events = RemoteEvents(trial, self._send)
+
+    async def invoke(self, turn: TurnInput) -> Answer:
+        """Answer one turn."""
+        self._answered = False
+        if self._program is None:
+            self._program = await self._agent.start(self._trial)
+            self._send(hello(self._trial))
+        self._send(turn_message(turn))
+        answer = await self._heard(self._program)
+        self._answered = True
+        return answer
+
+    def _send(self, message: dict[str, Any]) -> None:
+        if self._program is not None:
+            self._program.write(dumps(message))
+
+    async def _heard(self, program: Program) -> Answer:
+        while (line := await program.read()) is not None:
+            if not line.lstrip().startswith("{"):
+                sys.stdout.write(f"{line}\n")
+                continue
+            try:
+                answer = self._taken(line)
+            except MessageError as error:
+                shown = line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."
+                raise CommandError(f"line {program.lines} of its standard output: {error}: {shown}") from error
+            if answer is not None:
+                return answer
+        raise CommandError(f"the command {await program.ending()}")
+
+    def _taken(self, line: str) -> Answer | None:
+        """The answer that a line holds; None of any other message."""
+        try:
+            read = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise MessageError(f"no JSON ({error})") from error
+        message = checked(read)
+        if message["type"] == "answer":
+            return self._events.answer(message)
+        if message["type"] == "error":
+            kind, said = message.get("kind") or "error", message.get("message")
+            trace = message.get("traceback")
+            raise CommandError(f"{kind}: {said}" + (f"\n{trace}" if trace else ""))
+        self._events.take(message)
+        return None
+
+    async def close(self) -> None:
+        """End the program. CommandError when it ended by itself, after its last answer, with another code than 0."""
+        self._events.close()
+        program, self._program = self._program, None
+        if program is None:
+            return
+        if self._answered:
+            await program.dismiss()
+        else:
+            await program.kill()

@@ -1,0 +1,431 @@
+"""Programs over JSON lines: what is recorded, what the trial decides, and how a program's life ends."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphs import Drive, Driven
+from programs import agent_of
+from seatrial.agents.detect import agent_for
+from seatrial.core.ports import PlannedCase
+from seatrial.core.project import AgentSpec
+from seatrial.core.trace import CallState, Guardrail, Observable, Retrieval, SafetyEvent, StopReason, Usage
+from seatrial.core.trial import TrialStatus
+from seatrial.errors import UsageError
+from seatrial.runner.capture import captured_output
+from seatrial.runner.trial import TrialSettings, run_trial
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="process groups are POSIX")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Any:
+    def running(body: str, given: Any = "go", *turns: str, steps: int = 20, **fixture: Any) -> Driven:
+        with captured_output():
+            return Drive(agent_of(tmp_path, body), steps=steps).run(given, *turns, **fixture)
+
+    return running
+
+
+def failed(driven: Driven) -> str:
+    assert driven.record.stop_reason is StopReason.AGENT_ERROR
+    assert driven.record.error is not None
+    return driven.record.error.message
+
+
+# --- what it is told and what it tells -------------------------------------------------------------------------------
+
+
+def test_the_answer_is_the_output_as_it_was_given(run: Any) -> None:
+    driven = run(
+        'turn = hear(); say(type="answer", output={"echo": turn["input"], "said": turn["message"]})',
+        {"message": "hi", "n": 1},
+    )
+    assert driven.output == {"echo": {"message": "hi", "n": 1}, "said": "hi"}
+    assert driven.trace.observes == {Observable.OUTPUT}
+
+
+def test_hello_tells_of_the_trial_and_nothing_that_is_expected(run: Any) -> None:
+    driven = run(
+        'hear(); say(type="answer", output={**hello, "files": os.listdir(hello["workdir"]), "here": os.getcwd()})',
+        identity={"agent": "desk", "user": "u1"},
+        state={"n": 1},
+        tools={"search": [{"returns": 1}]},
+        secrets={"card": "4111 1111 1111 1111"},
+    )
+    told = driven.output
+    assert told.pop("workdir") == told.pop("here")
+    assert isinstance(told.pop("seed"), int)
+    assert told == {
+        "type": "hello",
+        "protocol": 1,
+        "case": "case",
+        "trial": 1,
+        "fixture": "",
+        "identity": {"agent": "desk", "user": "u1"},
+        "state": {"n": 1},
+        "config": {},
+        "database": None,
+        "tools": ["search"],
+        "files": [],
+    }
+
+
+def test_everything_that_is_reported_stands_in_the_trace_in_order(run: Any) -> None:
+    driven = run(
+        """
+        hear()
+        say(type="model_call", model="m", usage={"input": 7, "output": 3, "cached": 2}, cost_usd=0.5, latency_ms=12)
+        say(type="tool_call", id="c1", name="lookup", arguments={"order": "O-1"})
+        say(type="tool_call", id="c2", name="lookup", arguments='{"order": "O-2"}')
+        say(type="tool_result", id="c2", result=2, told="two")
+        say(type="tool_result", id="c1", error="KeyError: O-1")
+        say(type="retrieval", query="q", contexts=["a"])
+        say(type="guardrail", name="g", passed=True)
+        say(type="safety", event="secret_exposure", evidence="e")
+        say(type="handoff", source="desk", target="boss", reason="above", context={"order": "O-1"})
+        say(type="message", role="assistant", content="done")
+        say(type="answer", output="done", outcome={"status": "open"}, cost_usd=0.75, latency_ms=5)
+        """
+    )
+    one, two = driven.calls
+    assert (one.name, one.call_id, one.arguments, one.state, one.error) == (
+        "lookup", "c1", {"order": "O-1"}, CallState.FAILED, "KeyError: O-1",
+    )  # fmt: skip
+    assert (two.arguments, two.result, two.told, two.state) == ({"order": "O-2"}, 2, "two", CallState.EXECUTED)
+    assert one.ended == two.ended == two.number + 1, "both were open when the other began"
+    (model,) = driven.model_calls
+    assert (model.model, model.usage, model.cost_usd, model.latency_ms) == (
+        "m",
+        Usage(input=7, output=3, cached=2),
+        0.5,
+        12,
+    )
+    assert {one.step, two.step} == {model.number}
+    (handoff,) = driven.handoffs
+    assert (handoff.source, handoff.target, handoff.reason, handoff.context) == (
+        "desk",
+        "boss",
+        "above",
+        {"order": "O-1"},
+    )
+    assert len(list(driven.trace.of(Retrieval))) == len(list(driven.trace.of(Guardrail))) == 1
+    assert [event.source for event in driven.trace.of(SafetyEvent)] == ["agent"]
+    assert driven.record.outcome == {"status": "open"}
+    assert (driven.record.cost_usd, driven.record.latency_ms) == (0.75, 5)
+    assert set(Observable) - driven.trace.observes == {Observable.APPROVALS}
+
+
+def test_a_call_of_a_handoff_tool_is_a_handoff(run: Any) -> None:
+    driven = run(
+        """
+        hear()
+        say(type="tool_call", id="c1", name="transfer_to_boss", agent="desk",
+            arguments={"reason": "above", "context": {"order": "O-1"}, "amount": 7})
+        say(type="tool_result", id="c1", result="ok")
+        say(type="answer", output="")
+        """
+    )
+    assert driven.calls == []
+    assert [(h.source, h.target, h.reason, h.context) for h in driven.handoffs] == [
+        ("desk", "boss", "above", {"order": "O-1", "amount": 7})
+    ]
+
+
+def test_what_is_declared_was_observed_though_it_did_not_happen(run: Any) -> None:
+    driven = run('hear(); say(type="hello", observes=["tool_calls", "handoffs"]); say(type="answer", output=1)')
+    assert driven.trace.observes == {Observable.OUTPUT, Observable.TOOL_CALLS, Observable.HANDOFFS}
+
+
+def test_a_conversation_stays_in_one_process(run: Any) -> None:
+    driven = run(
+        """
+        heard = []
+        while True:
+            heard.append(hear()["message"])
+            say(type="answer", output=heard)
+        """,
+        "one",
+        "two",
+        "three",
+    )
+    assert driven.trace.outputs == (["one"], ["one", "two"], ["one", "two", "three"])
+
+
+async def test_twenty_trials_at_once_share_nothing(tmp_path: Path) -> None:
+    drive = Drive(
+        agent_of(tmp_path, 'turn = hear(); open("mine", "x").close(); say(type="answer", output=turn["input"])')
+    )
+    driven = await asyncio.gather(*(drive.arun(f"input {number}") for number in range(20)))
+    assert [one.output for one in driven] == [f"input {number}" for number in range(20)]
+
+
+# --- what the trial decides ------------------------------------------------------------------------------------------
+
+ASKS = """
+hear()
+told = []
+for order in ("O-1", "O-2"):
+    reply = ask(type="tool_call", id=order, name="lookup", arguments={"order": order}, ask=True)
+    if reply["type"] == "run":
+        reply = ask(type="tool_result", id=order, result=["own", order])
+    told.append(reply.get("result", reply.get("error")))
+say(type="answer", output=told)
+"""
+
+
+def test_a_stand_in_answers_in_place_of_the_agents_own_tool(run: Any) -> None:
+    driven = run(
+        ASKS,
+        tools={"lookup": [{"when": {"order": "O-1"}, "returns": 1}, {"otherwise": True, "raises": "ValueError: no"}]},
+    )
+    assert driven.output == [1, "ValueError: no"]
+    assert driven.states == [("lookup", "executed"), ("lookup", "failed")]
+    assert [call.stand_in for call in driven.calls] == [True, True]
+
+
+def test_without_a_stand_in_the_agents_own_body_runs(run: Any) -> None:
+    driven = run(ASKS)
+    assert driven.output == [["own", "O-1"], ["own", "O-2"]]
+    assert [call.result for call in driven.calls] == driven.output
+
+
+def test_faults_hit_before_and_after_the_agents_own_body(run: Any) -> None:
+    driven = run(
+        ASKS,
+        faults=[
+            {"tool": "lookup", "on_call": 1, "error": "timeout"},
+            {"tool": "lookup", "on_call": 2, "result": "truncated"},
+        ],
+    )
+    assert driven.output == ["TimeoutError: the tool timed out", ["own"]]
+    assert driven.states == [("lookup", "failed"), ("lookup", "executed")]
+
+
+def test_a_tool_that_nobody_has_is_unknown(run: Any) -> None:
+    driven = run(
+        'hear(); r = ask(type="tool_call", id="1", name="x", ask=True, own=False); say(type="answer", output=r)'
+    )
+    assert driven.states == [("x", "unknown_tool")]
+    assert "there is no tool named 'x'" in driven.output["error"]
+
+
+def test_arguments_that_are_no_object_are_invalid(run: Any) -> None:
+    driven = run(
+        'hear(); ask(type="tool_call", id="1", name="x", arguments="{", ask=True); say(type="answer", output=1)'
+    )
+    assert driven.states == [("x", "invalid_arguments")]
+    assert driven.call.malformed
+
+
+def test_parallel_calls_may_end_in_another_order(run: Any) -> None:
+    driven = run(
+        """
+        hear()
+        for name in "ab":
+            say(type="tool_call", id=name, name=name, arguments={}, ask=True)
+        ready = {hear()["id"], hear()["id"]}
+        for name in "ba":
+            ask(type="tool_result", id=name, result=name)
+        say(type="answer", output=sorted(ready))
+        """
+    )
+    first, second = driven.calls
+    assert [first.result, second.result] == driven.output == ["a", "b"]
+    assert first.ended == second.ended == second.number + 1, "both were open at once"
+
+
+APPROVES = """
+hear()
+say(type="tool_call", id="c", name="pay", arguments={"amount": 700})
+reply = ask(type="approval", id="a", action="pay", arguments={"amount": 700}, call="c")
+if reply["decision"] in ("granted", "edited"):
+    say(type="tool_result", id="c", result="paid")
+else:
+    say(type="tool_result", id="c", error="not allowed")
+say(type="answer", output=reply, stop_reason="waiting_approval" if reply["decision"] == "unanswered" else "answered")
+"""
+
+
+@pytest.mark.parametrize(
+    ("rule", "decision", "state", "stop"),
+    [
+        ({"decision": "granted", "by": "boss"}, "granted", "executed", StopReason.ANSWERED),
+        ({"decision": "denied", "by": "boss"}, "denied", "refused", StopReason.ANSWERED),
+        ({"decision": "edited", "arguments": {"amount": 5}}, "edited", "executed", StopReason.ANSWERED),
+        ({"decision": "unanswered"}, "unanswered", "refused", StopReason.WAITING_APPROVAL),
+    ],
+)
+def test_approvals_are_answered_by_the_script(run: Any, rule: Any, decision: str, state: str, stop: StopReason) -> None:
+    driven = run(APPROVES, approvals=[{"action": "pay", **rule}])
+    assert [approval.decision for approval in driven.approvals] == [decision]
+    assert driven.states == [("pay", state)]
+    assert driven.record.stop_reason is stop
+    if stop is StopReason.ANSWERED:
+        assert driven.output["arguments"] == {"amount": 5 if decision == "edited" else 700}
+
+
+def test_the_step_limit_ends_a_program_that_asks_and_one_that_does_not(run: Any) -> None:
+    for extra, reply in (("ask=True", "hear()"), ("usage={}", "None")):
+        driven = run(
+            f'hear()\nfor n in range(9):\n    say(type="model_call", id=str(n), model="m", {extra}); {reply}', steps=3
+        )
+        assert driven.record.stop_reason is StopReason.MAX_STEPS
+        assert len(driven.model_calls) == 3
+
+
+def test_a_model_call_that_asks_ends_with_its_result(run: Any) -> None:
+    driven = run(
+        """
+        hear()
+        go = ask(type="model_call", id="m1", model="big", ask=True)
+        say(type="model_result", id="m1", usage={"input": 1, "output": 2}, error="RateLimitError: slow down")
+        say(type="answer", output=go)
+        """
+    )
+    (model,) = driven.model_calls
+    assert (model.model, model.usage, model.error) == ("big", Usage(input=1, output=2), "RateLimitError: slow down")
+    assert driven.output == {"type": "go", "id": "m1"}
+
+
+# --- how it ends -----------------------------------------------------------------------------------------------------
+
+
+def test_a_non_zero_exit_is_an_agent_error_with_code_and_the_tail_of_stderr(run: Any) -> None:
+    driven = run(
+        """
+        hear()
+        say(type="tool_call", name="x", arguments={}, result=1)
+        sys.exit(print("the database is gone", file=sys.stderr) or 3)
+        """
+    )
+    assert failed(driven) == "the command ended with exit code 3; its standard error ends:\nthe database is gone"
+    assert driven.states == [("x", "executed")]
+    assert "the database is gone" in driven.trace.log
+
+
+def test_an_exit_code_after_the_answer_is_an_agent_error_too(run: Any) -> None:
+    driven = run('hear(); say(type="answer", output="fine"); sys.exit(4)')
+    assert "exit code 4" in failed(driven)
+    assert driven.record.status is TrialStatus.FAILED
+
+
+def test_ending_without_an_answer_is_an_agent_error(run: Any) -> None:
+    assert failed(run("hear()")) == "the command ended with exit code 0"
+
+
+def test_a_signal_is_named(run: Any) -> None:
+    assert "was ended by signal SIGKILL" in failed(run("hear(); os.kill(os.getpid(), 9)"))
+
+
+def test_an_error_that_it_reports_is_the_agents(run: Any) -> None:
+    driven = run('hear(); say(type="error", kind="ValueError", message="no such order"); hear()')
+    assert failed(driven) == "ValueError: no such order"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"type": "answer", ', "no JSON"),
+        ('{"type": "anwser"}', "did you mean 'answer'?"),
+        ('{"type": "tool_call", "id": "1", "name": "x", "argumens": {}}', "did you mean 'arguments'?"),
+        ('{"type": "tool_call", "id": "1"}', "tool_call needs 'name'"),
+        ('{"type": "tool_call", "id": 1, "name": "x"}', "tool_call.id must be text, not 1"),
+        ('{"type": "tool_call", "name": 3}', "ToolCall.name must be text"),
+        ('{"type": "tool_call", "name": "x", "state": "ran"}', "ToolCall.state cannot be 'ran'"),
+        ('{"type": "tool_result", "id": "9"}', "is of no tool_call that waits for one"),
+        ('{"type": "model_result", "id": "9"}', "is of no model_call that waits for one"),
+        ('{"type": "model_call", "usage": {"inputs": 1}}', "inputs"),
+        ('{"type": "model_call", "usage": {"input": -1}}', "ModelCall.input must be 0 or more"),
+        ('{"type": "hello", "protocol": 2}', "the agent speaks protocol 2, this version 1"),
+        ('{"type": "hello", "observes": ["calls"]}', "hello.observes cannot hold 'calls'"),
+        ('{"type": "answer", "stop_reason": "done"}', "answer.stop_reason cannot be 'done'"),
+        ('{"type": "answer", "outcome": []}', "answer.outcome must be an object"),
+        ('{"type": "retrieval", "contexts": "a"}', "retrieval.contexts must be a list"),
+    ],
+)
+def test_a_broken_line_is_named_by_its_number(run: Any, line: str, message: str) -> None:
+    driven = run(f"hear(); print('noise'); print({line!r}, flush=True); hear()")
+    assert failed(driven).startswith("line 2 of its standard output: ")
+    assert message in failed(driven)
+
+
+def test_prints_go_to_the_log_and_do_not_disturb(run: Any) -> None:
+    driven = run(
+        'hear(); print("loading ...\\n[done]"); print("warning", file=sys.stderr); say(type="answer", output=1)'
+    )
+    assert driven.output == 1
+    assert driven.record.status is not TrialStatus.FAILED
+    assert sorted(driven.trace.log.splitlines()) == ["[done]", "loading ...", "warning"]
+
+
+def test_a_line_that_never_ends_is_given_up(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("seatrial.agents.command.process.LONGEST_LINE", 1 << 20)
+    driven = run('hear(); sys.stdout.write("{" * (3 << 20)); sys.stdout.flush(); hear()')
+    assert failed(driven) == "line 1 of its standard output is longer than 1 MiB"
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and that nobody has waited for does not."""
+    done = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return done.stdout.strip() not in ("", "Z", "Z+", "Zs")
+
+
+HAS_A_CHILD = """
+import signal, subprocess
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+child = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(60)"])
+hear()
+say(type="safety", event="pids", evidence=[os.getpid(), child.pid])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "end", ["time.sleep(60)", "sys.exit(1)", 'say(type="answer", output=1); time.sleep(60)', 'print("{", flush=True)']
+)
+def test_whatever_happens_no_process_outlives_the_trial(tmp_path: Path, end: str) -> None:
+    drive = Drive(agent_of(tmp_path, HAS_A_CHILD + end))
+    planned: PlannedCase = drive.planned("go", (), {})
+    limits = planned.case.limits.model_copy(update={"timeout_s": 2.5})
+    case = planned.case.model_copy(update={"limits": limits})
+    planned = PlannedCase(case, "", (), 1, planned.fixture)
+    record, trace = asyncio.run(run_trial(agent_for(drive.target), planned, 1, TrialSettings()))
+    (told,) = trace.of(SafetyEvent)
+    assert [is_alive(pid) for pid in told.evidence] == [False, False]
+    stops = {"time.sleep(60)": StopReason.TIMEOUT, 'say(type="answer", output=1); time.sleep(60)': StopReason.ANSWERED}
+    assert record.stop_reason is stops.get(end, StopReason.AGENT_ERROR)
+
+
+# --- what is refused before anything runs ----------------------------------------------------------------------------
+
+
+def test_a_program_that_is_not_there_is_refused_at_once() -> None:
+    with pytest.raises(UsageError, match="there is no program 'no-such-program'"):
+        agent_for(AgentSpec(command=("no-such-program",)))
+
+
+def test_mappings_are_refused() -> None:
+    with pytest.raises(UsageError, match="agent input and output"):
+        agent_for(AgentSpec(command=(sys.executable,), output="answer"))
+
+
+def test_files_of_the_project_are_found_from_the_trials_own_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent_of(tmp_path, 'hear(); say(type="answer", output="found")')
+    monkeypatch.chdir(tmp_path)
+    driven = Drive(AgentSpec(command=(sys.executable, "agent.py"))).run()
+    assert driven.output == "found"
+
+
+def test_a_program_written_into_the_command_is_no_path() -> None:
+    body = 'import json; input(); input(); print(json.dumps({"type": "answer", "output": 1})) #' + "x" * 5000
+    assert Drive(AgentSpec(command=(sys.executable, "-S", "-c", body))).run().output == 1
