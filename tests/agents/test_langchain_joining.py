@@ -147,7 +147,8 @@ def test_where_langchain_is_not_installed_nothing_waits_for_it(tmp_path: Path) -
 from importlib.machinery import PathFinder
 found = PathFinder.find_spec
 def without(name, path=None, target=None):
-    return None if name.partition(".")[0] in ("langchain_core", "langsmith") else found(name, path, target)
+    frameworks = ("langchain_core", "langsmith", "pydantic_ai", "google")
+    return None if name.partition(".")[0] in frameworks else found(name, path, target)
 PathFinder.find_spec = without
 """
     found = ran(tmp_path, "never_imports", before=hide)

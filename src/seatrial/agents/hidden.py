@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from seatrial.agents.langchain import capture as langchain
+from seatrial.agents.pydantic_ai import capture as pydantic_ai
 from seatrial.environment.trial import TrialEnvironment
 
 __all__ = ["captured"]
 
-_CAPTURES = (langchain.captured,)
+_CAPTURES = (langchain.captured, pydantic_ai.captured)
 
 
 @contextmanager

@@ -25,20 +25,18 @@ agent said in `messages`, else the whole final state. `output` a text: a path in
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages import HumanMessage
 
+from seatrial.agents.expressions import filled, named_function, output_reader
 from seatrial.core.ports import TurnInput
 from seatrial.errors import UsageError
-from seatrial.registry import load_object
 
 __all__ = ["GraphInput", "Mapper", "final_answer"]
 
-_STEP = re.compile(r"\.?([^.\[\]]+)|\[(-?\d+)\]")
 _ELSEWHERE = ("$context", "$configurable")
 
 
@@ -58,9 +56,9 @@ class Mapper:
         """`keys` of the graph's input; `given` and `wanted` are the spec's `input` and `output`."""
         self._keys = tuple(keys)
         self._given = given
-        self._function = _function(given)
+        self._function = named_function(given)
         self._check_input()
-        self._read = _reader(wanted)
+        self._read = output_reader(wanted, final_answer, "the final state")
 
     def _check_input(self) -> None:
         given = self._given
@@ -79,10 +77,10 @@ class Mapper:
         if self._given is None:
             return GraphInput(self._by_keys(turn))
         if isinstance(self._given, str):
-            return GraphInput(_filled(self._given, turn))
-        filled = {key: _filled(value, turn) for key, value in self._given.items()}
-        context, configurable = filled.pop("$context", None), filled.pop("$configurable", None)
-        return GraphInput(filled, context, configurable or {})
+            return GraphInput(filled(self._given, turn, _said))
+        state = {key: filled(value, turn, _said) for key, value in self._given.items()}
+        context, configurable = state.pop("$context", None), state.pop("$configurable", None)
+        return GraphInput(state, context, configurable or {})
 
     def _by_keys(self, turn: TurnInput) -> Any:
         given = turn.input
@@ -107,77 +105,6 @@ class Mapper:
 
 def _said(turn: TurnInput) -> list[Any]:
     return [HumanMessage(turn.message)]
-
-
-def _function(given: Any) -> Callable[[Any], Any] | None:
-    if isinstance(given, str) and ":" in given and not given.startswith("$"):
-        function: Callable[[Any], Any] = load_object(given)
-        return function
-    return None
-
-
-def _filled(value: Any, turn: TurnInput) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _filled(item, turn) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_filled(item, turn) for item in value]
-    if not isinstance(value, str) or not value.startswith("$"):
-        return value
-    if value.startswith("$$"):
-        return value[1:]
-    return _expression(value, turn)
-
-
-def _expression(text: str, turn: TurnInput) -> Any:
-    if text == "$message":
-        return turn.message
-    if text == "$messages":
-        return _said(turn)
-    if text == "$input":
-        return turn.input
-    if text.startswith("$input."):
-        try:
-            return read_path(turn.input, text.removeprefix("$input."))
-        except LookupError:
-            return None
-    raise UsageError(f"agent input: {text!r} is not known; write $message, $messages, $input or $input.PATH")
-
-
-def read_path(value: Any, path: str) -> Any:
-    """What stands at a dotted path with [index] parts, through mappings, sequences and attributes.
-
-    Raises LookupError naming the part that is missing, UsageError when the path cannot be read.
-    """
-    if "".join(step.group(0) for step in _STEP.finditer(path)) != path or not path:
-        raise UsageError(f"{path!r} is not a path; write names and [numbers], such as messages[-1].content")
-    for step in _STEP.finditer(path):
-        value = _step(value, step[1], step[2], path)
-    return value
-
-
-def _step(value: Any, name: str | None, index: str | None, path: str) -> Any:
-    try:
-        if name is None:
-            return value[int(index or 0)]
-        return value[name] if isinstance(value, Mapping) else getattr(value, name)
-    except (LookupError, AttributeError, TypeError) as error:
-        raise LookupError(f"{path}: there is no {name or f'[{index}]'} in {type(value).__name__}") from error
-
-
-def _reader(wanted: Any) -> Callable[[Any], Any]:
-    if wanted is None:
-        return final_answer
-    if not isinstance(wanted, str):
-        raise UsageError(f"agent output: {wanted!r} is neither a path into the final state nor module:function")
-    function = _function(wanted)
-    return function if function is not None else lambda state: _read_output(state, wanted)
-
-
-def _read_output(state: Any, path: str) -> Any:
-    try:
-        return read_path(state, path)
-    except LookupError as error:
-        raise UsageError(f"agent output: {error}") from error
 
 
 def final_answer(state: Any) -> Any:
