@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from seatrial.core.encoding import to_json
-from seatrial.core.trace import CallState
+from seatrial.core.trace import CallState, Observable
 from seatrial.environment.observed import ObservedCall, observing
 from seatrial.environment.recorder import is_handoff_tool, read_arguments
 from seatrial.environment.trial import TrialEnvironment
@@ -43,6 +43,8 @@ class AskedCall:
     """Arguments that an approval put in place of those asked for."""
     rejected: str | None = None
     """Why the tool's schema did not accept the arguments."""
+    shows_context: bool = True
+    """Whether a hand-off's arguments may hold a context."""
     number: int | None = None
     """Event number, once it is on record."""
     settled: bool = False
@@ -94,7 +96,15 @@ class AskedCalls:
         """The latest call with this id."""
         return None if call_id is None else self._by_id.get((owner, call_id))
 
-    def waiting(self, call_id: str) -> AskedCall | None:
+    def identify(self, call: AskedCall, call_id: str | None) -> AskedCall:
+        """A call that was asked for without an id has got one."""
+        call.call_id = call_id
+        self._uses[call_id] += 1
+        if call_id is not None:
+            self._by_id[call.owner, call_id] = call
+        return call
+
+    def waiting(self, call_id: str | None) -> AskedCall | None:
         """The open call with this id, whosever it is."""
         return next((call for call in self.open() if call.call_id == call_id), None)
 
@@ -119,6 +129,7 @@ class AskedCalls:
         raises one of `waits` will run again from its start (it asked for approval), and has not happened yet. Raises
         what the body, the fault or the stand-in raises.
         """
+        call.rejected = None
         if call.target is not None:
             return await self._hand_over(call, body)
         arguments = call.as_run(given)
@@ -165,10 +176,11 @@ class AskedCalls:
     def _end_raised(self, call: AskedCall, number: int, error: BaseException) -> None:
         cancelled = isinstance(error, asyncio.CancelledError)
         shown: Any = "cancelled before it ended" if cancelled else error
-        state = CallState.REFUSED if self._stopped(call) else CallState.FAILED
+        state = CallState.REFUSED if self.stopped(call) else CallState.FAILED
         self._trial.recorder.end_tool_call(number, error=shown, state=state)
 
-    def _stopped(self, call: AskedCall) -> bool:
+    def stopped(self, call: AskedCall) -> bool:
+        """Whether the latest approval of this very call did not allow it."""
         return self._trial.stopped(call.name, call.arguments, call.call_id)
 
     async def _hand_over(self, call: AskedCall, body: Body) -> Any:
@@ -180,18 +192,21 @@ class AskedCalls:
             self._trial.recorder.amend(number, completed=False)
             raise
 
-    def hand_over(self, call: AskedCall, *, completed: bool = True, context: bool = True) -> int:
-        """Put a hand-off on record; `context` False: its tool has no place for one. Gives its event number."""
+    def hand_over(self, call: AskedCall, *, completed: bool = True) -> int:
+        """Put a hand-off on record. Gives its event number."""
         call.settled = True
         reason, handed = handed_over(call.named)
-        return self._trial.recorder.handoff(
+        if call.shows_context:
+            self._trial.recorder.observe(Observable.HANDOFF_CONTEXT)
+        call.number = self._trial.recorder.handoff(
             call.agent or "agent",
             call.target or call.name,
             reason=reason,
-            context=handed if context else None,
+            context=handed if call.shows_context else None,
             completed=completed,
             step=call.step,
         )
+        return call.number
 
     # --- what did not ------------------------------------------------------------------------------------------------
 
@@ -210,7 +225,7 @@ class AskedCalls:
 
     def tell(self, call: AskedCall, told: Any) -> None:
         """What the model was told of a call on record, where that differs from what the body gave."""
-        if call.number is not None:
+        if call.number is not None and call.target is None:
             self._trial.recorder.tell(call.number, to_json(told))
 
     def close(self) -> None:
@@ -220,7 +235,7 @@ class AskedCalls:
                 self.put(call, CallState.UNKNOWN_TOOL, error=f"there is no tool named {call.name!r}")
             elif call.rejected is not None or read_arguments(call.arguments)[1]:
                 self.put(call, CallState.INVALID_ARGUMENTS, error=call.rejected or "the arguments are no JSON object")
-            elif self._stopped(call):
+            elif self.stopped(call):
                 self.put(call, CallState.REFUSED, error="not approved")
             else:
                 self.put(call, CallState.UNKNOWN, error="asked for, but it never ran")
@@ -228,11 +243,11 @@ class AskedCalls:
 
 def handed_over(arguments: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
     """Reason and context of a hand-off from its tool's arguments."""
-    context = {key: value for key, value in arguments.items() if key not in ("reason", "context")}
+    context = {key: value for key, value in arguments.items() if key not in ("reason", "transfer_reason", "context")}
+    reason = arguments.get("reason") or arguments.get("transfer_reason")
     nested = arguments.get("context")
     if isinstance(nested, Mapping):
         context.update(nested)
     elif nested is not None:
         context["context"] = nested
-    reason = arguments.get("reason")
     return (None if reason is None else str(reason)), context

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
+from seatrial.agents.google_adk import capture as google_adk
 from seatrial.agents.langchain import capture as langchain
 from seatrial.agents.pydantic_ai import capture as pydantic_ai
 from seatrial.environment.trial import TrialEnvironment
 
 __all__ = ["captured"]
 
-_CAPTURES = (langchain.captured, pydantic_ai.captured)
+_CAPTURES = (langchain.captured, pydantic_ai.captured, google_adk.captured)
 
 
 @contextmanager
