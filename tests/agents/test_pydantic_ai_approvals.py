@@ -148,3 +148,45 @@ def test_a_deferred_call_of_a_body_is_answered_by_its_stand_in_at_once() -> None
         output_type=[str, DeferredToolRequests],
     )
     assert drive(agent, tools={"later": [{"returns": "now"}]}).call.result == "now"
+
+
+# --- agents within agents
+
+
+def delegating(output_type: Any = (str, DeferredToolRequests)) -> Agent[Any, Any]:
+    below = desk(("pay", {"amount": 9}, "c1"), output_type=output_type)
+    above = Agent(ScriptedModel([say(calls=[("ask", {}, "c1")]), say("all done")]), name="above")
+
+    @above.tool_plain
+    async def ask() -> str:
+        """Let the desk do it."""
+        output = (await below.run("pay")).output
+        return output if isinstance(output, str) else "it waits"
+
+    return above
+
+
+@pytest.mark.parametrize(
+    ("decision", "state", "said"),
+    [("granted", "executed", "done"), ("denied", "refused", "done"), ("unanswered", "refused", "it waits")],
+)
+def test_an_agent_within_another_is_answered_while_it_runs(decision: str, state: str, said: str) -> None:
+    driven = drive(delegating(), approvals=[rule(decision)])
+    assert approved(driven) == [("pay", {"amount": 9}, decision)]
+    assert driven.approvals[0].agent == "desk"
+    assert sorted((call.name, call.state.value) for call in driven.calls) == [("ask", "executed"), ("pay", state)]
+    assert next(call.result for call in driven.calls if call.name == "ask") == said
+    assert (driven.output, PAID) == ("all done", [9] if decision == "granted" else [])
+
+
+def test_an_edited_call_within_another_agent_runs_as_edited() -> None:
+    driven = drive(delegating(), approvals=[rule("edited", arguments={"amount": 5})])
+    pay_call = next(call for call in driven.calls if call.name == "pay")
+    assert (pay_call.arguments, pay_call.asked, PAID) == ({"amount": 5}, {"amount": 9}, [5])
+
+
+def test_one_that_cannot_wait_fails_within_another_too() -> None:
+    driven = drive(delegating(output_type=(str,)), approvals=[rule("granted")])
+    assert driven.trace.error is not None
+    assert "DeferredToolRequests" in driven.trace.error.message
+    assert PAID == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from google.adk.agents import LlmAgent
 from google.adk.apps.app import App
@@ -14,7 +13,7 @@ from google.genai import types
 
 from seatrial.core.trace import Usage
 from seatrial.environment.trial import current_trial
-from seatrial.testing.conformance.script import AgentScript, Ask, Script, player_of
+from seatrial.testing.conformance.script import AgentScript, Script, Ways, player_of
 from seatrial.testing.google_adk import ScriptedLlm, say
 
 __all__ = ["GoogleADKFramework"]
@@ -28,10 +27,17 @@ class GoogleADKFramework:
 
     kind = "google_adk"
     absent: Mapping[str, str] = {
-        "approval edited": "a confirmation is given or not; it cannot change arguments",
-        "malformed arguments": "models give arguments as a mapping",
+        "approval_edited": "a confirmation is given or not; it cannot change arguments",
+        "parallel_blocking_calls": "functions that block run one after the other, on the event loop",
+        "malformed_arguments": "its models give arguments as a mapping",
     }
     own_call_ids = False
+    ways = Ways(
+        raising_tool="ends",
+        refused_handoff="ends",
+        handoff_carries=frozenset({"reason"}),
+        usage_kinds=frozenset({"input", "output", "cached", "reasoning"}),
+    )
 
     def build(self, script: Script) -> App:
         """An app around the script's first agent, with the others below it."""
@@ -55,20 +61,13 @@ def _replies(script: Script, agent: str) -> Callable[[list[types.Content]], LlmR
         line = player_of(current_trial(), script).line(agent)
         if line.error is not None:
             raise line.error
-        calls = [(ask.name, _arguments(ask, script), ask.call_id) for ask in line.calls]
+        calls = [(ask.name, dict(ask.arguments), ask.call_id) for ask in line.calls]
         if line.handoff is not None:
             reason = {} if line.reason is None else {"transfer_reason": line.reason}
             calls.append(("transfer_to_agent", {"agent_name": line.handoff, **reason}, ""))
         return say(line.said(_heard(contents)), calls, _usage(line.usage))
 
     return reply
-
-
-def _arguments(ask: Ask, script: Script) -> Mapping[str, Any]:
-    if isinstance(ask.arguments, str):
-        raise TypeError("a model of Google ADK gives arguments as a mapping")
-    is_agent = any(agent.name == ask.name for agent in script.agents)
-    return {"request": "go", **ask.arguments} if is_agent else ask.arguments
 
 
 def _heard(contents: list[types.Content]) -> list[str]:

@@ -13,7 +13,7 @@ from pydantic_ai.usage import RequestUsage
 
 from seatrial.core.trace import Usage
 from seatrial.environment.trial import current_trial
-from seatrial.testing.conformance.script import AgentScript, Script, player_of
+from seatrial.testing.conformance.script import AgentScript, Script, Ways, player_of
 from seatrial.testing.pydantic_ai import ScriptedModel, say
 
 __all__ = ["PydanticAIFramework"]
@@ -25,6 +25,7 @@ class PydanticAIFramework:
     kind = "pydantic_ai"
     absent: Mapping[str, str] = {}
     own_call_ids = False
+    ways = Ways(raising_tool="ends")
 
     def build(self, script: Script) -> Agent[None, Any]:
         """The script's first agent, with the others behind it."""
@@ -59,8 +60,9 @@ def _replies(script: Script, agent: str) -> Callable[[list[ModelMessage]], Model
             raise line.error
         calls = [(ask.name, ask.arguments, ask.call_id) for ask in line.calls]
         if line.handoff is not None:
-            reason = {} if line.reason is None else {"reason": line.reason}
-            calls.append((f"transfer_to_{line.handoff}", reason, ""))
+            why = {} if line.reason is None else {"reason": line.reason}
+            what = {"context": dict(line.context)} if line.context else {}
+            calls.append((f"transfer_to_{line.handoff}", {**why, **what}, ""))
         return say(line.said(_heard(messages)), calls, _usage(line.usage))
 
     return reply
@@ -84,15 +86,15 @@ def _usage(usage: Usage | None) -> RequestUsage | None:
 
 
 def _asks(name: str, find: Callable[[str], Agent[None, Any]]) -> Callable[..., Any]:
-    async def ask(question: str = "go") -> Any:
+    async def ask(request: str) -> Any:
         """Ask another agent."""
-        return (await find(name).run(question)).output
+        return (await find(name).run(request)).output
 
     return ask
 
 
 def _hands_over(name: str, find: Callable[[str], Agent[None, Any]]) -> Callable[..., Any]:
-    async def transfer(ctx: RunContext[Any], reason: str = "") -> Any:
+    async def transfer(ctx: RunContext[Any], reason: str = "", context: dict[str, Any] | None = None) -> Any:
         """Let another agent answer the user."""
         return (await find(name).run(ctx.prompt)).output
 

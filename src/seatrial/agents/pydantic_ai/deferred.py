@@ -3,12 +3,13 @@
 - A call that needs approval is answered by the fixture's script: granted, edited (`override_args`) or denied.
 - A call that is executed elsewhere (`CallDeferred`, an external toolset) is answered by the fixture's stand-in.
 
-Every question is put on record, also when another one stays unanswered; then there is no result, and the turn ends.
+Every question is put on record, also when another one stays unanswered; then the turn ends. An agent that runs within
+another one is answered while it runs, since nobody could resume it; what stays unanswered goes to the code around it.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, ToolApproved, ToolDenied
 from pydantic_ai.exceptions import ToolFailed
@@ -17,16 +18,30 @@ from pydantic_ai.messages import ToolCallPart
 from seatrial.agents.asked import AskedCall
 from seatrial.agents.pydantic_ai.recorder import PydanticAIRecorder
 
-__all__ = ["answered"]
+__all__ = ["answered", "answers", "waits_for_answers"]
+
+
+async def answers(requests: DeferredToolRequests, recorder: PydanticAIRecorder) -> DeferredToolResults:
+    """What there is for the agent to go on with; what stayed unanswered is not in it."""
+    approvals = {call.tool_call_id: _approval(call, recorder) for call in requests.approvals}
+    results = {call.tool_call_id: await _result(call, recorder) for call in requests.calls}
+    return DeferredToolResults(
+        calls={key: result for key, result in results.items() if result is not _OPEN},
+        approvals={key: answer for key, answer in approvals.items() if answer is not None},
+    )
 
 
 async def answered(requests: DeferredToolRequests, recorder: PydanticAIRecorder) -> DeferredToolResults | None:
     """What the agent goes on with; None when something stayed unanswered."""
-    approvals = {call.tool_call_id: _approval(call, recorder) for call in requests.approvals}
-    results = {call.tool_call_id: await _result(call, recorder) for call in requests.calls}
-    if None in approvals.values() or any(result is _OPEN for result in results.values()):
-        return None
-    return DeferredToolResults(calls=results, approvals={key: value for key, value in approvals.items() if value})
+    found = await answers(requests, recorder)
+    asked = len(requests.approvals) + len(requests.calls)
+    return found if len(found.approvals) + len(found.calls) == asked else None
+
+
+def waits_for_answers(output_type: Any) -> bool:
+    """Whether an agent of this output type may end with open calls; others raise when there are any."""
+    kinds = output_type if isinstance(output_type, (list, tuple)) else [output_type]
+    return any(kind is DeferredToolRequests for one in kinds for kind in (one, *get_args(one)))
 
 
 _OPEN: Any = object()

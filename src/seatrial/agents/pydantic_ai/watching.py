@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic_ai import ModelRetry, RunContext
+from pydantic_ai import DeferredToolRequests, DeferredToolResults, ModelRetry, RunContext
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolReturn
@@ -22,23 +23,30 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
 from seatrial.agents.asked import AskedCall
+from seatrial.agents.pydantic_ai.deferred import answers, waits_for_answers
 from seatrial.agents.pydantic_ai.recorder import PydanticAIRecorder, Run
 
 __all__ = ["Watch"]
 
 
+_inside: ContextVar[bool] = ContextVar("seatrial_within_pydantic_ai_agent", default=False)
+
+
 class Watch(AbstractCapability[Any]):
     """The recorder at one run of one agent."""
 
-    def __init__(self, recorder: PydanticAIRecorder, run: Run | None = None) -> None:
+    def __init__(self, recorder: PydanticAIRecorder, run: Run | None = None, *, nested: bool = False) -> None:
         self.recorder = recorder
         self.run = run or Run()
+        self.nested = nested
+        """Whether it runs within another agent."""
 
     def get_ordering(self) -> CapabilityOrdering:
         return CapabilityOrdering(position="innermost")
 
     async def for_run(self, ctx: RunContext[Any]) -> Watch:
-        return Watch(self.recorder, Run(self.recorder.agent_name(ctx.agent), ctx.conversation_id))
+        run = Run(self.recorder.agent_name(ctx.agent), ctx.conversation_id)
+        return Watch(self.recorder, run, nested=_inside.get())
 
     def get_wrapper_model(self, model: Model) -> Model:
         return _WatchedModel(model, self)
@@ -47,11 +55,15 @@ class Watch(AbstractCapability[Any]):
         return _WatchedTools(toolset, self)
 
     async def wrap_run(self, ctx: RunContext[Any], *, handler: Any) -> Any:
+        outer = _inside.get()
+        _inside.set(True)
         try:
             result = await handler()
         except BaseException:
             self.recorder.settle(ctx.messages, self.run)
             raise
+        finally:
+            _inside.set(outer)
         self.recorder.settle(result.all_messages(), self.run)
         return result
 
@@ -66,14 +78,18 @@ class Watch(AbstractCapability[Any]):
 
     async def wrap_output_process(self, ctx: RunContext[Any], *, output_context: Any, output: Any, handler: Any) -> Any:
         part = output_context.tool_call
-        call = (
-            None
-            if part is None or ctx.partial_output
-            else self.recorder.calls.by_id(part.tool_call_id, self.run.conversation)
-        )
+        call_id = None if part is None or ctx.partial_output else part.tool_call_id
+        call = self.recorder.calls.by_id(call_id, self.run.conversation)
         if call is None or call.target is None:
             return await handler(output)
         return await self.recorder.calls.run(call, {}, lambda: handler(output))
+
+    async def handle_deferred_tool_calls(
+        self, ctx: RunContext[Any], *, requests: DeferredToolRequests
+    ) -> DeferredToolResults | None:
+        if not self.nested or not waits_for_answers(getattr(ctx.agent, "output_type", None)):
+            return None
+        return await answers(requests, self.recorder)
 
     def asked(self, name: str, arguments: dict[str, Any], call_id: str | None) -> AskedCall:
         """The call that is about to run, or would have been."""
