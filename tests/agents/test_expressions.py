@@ -5,11 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from seatrial.agents.expressions import filled, named_function, reader
+from seatrial.agents.expressions import filled, named_function, read_path, reader
 from seatrial.agents.telling import says_the_same
 from seatrial.core.ports import TurnInput
 from seatrial.errors import UsageError
+
+names = st.text("abcdefgh_", min_size=1, max_size=4)
+nested = st.recursive(
+    st.integers(), lambda inner: st.dictionaries(names, inner, min_size=1) | st.lists(inner, min_size=1)
+)
+
 
 TURN = TurnInput(case_id="a", input={"message": "hello", "order": {"id": "O-1"}})
 
@@ -57,3 +65,21 @@ def test_output_is_read_by_path_by_function_or_by_default() -> None:
 )
 def test_what_the_model_was_told_is_compared_with_the_result(told: Any, result: Any, same: bool) -> None:
     assert says_the_same(told, result) is same
+
+
+@given(nested, st.data())
+def test_every_path_into_data_leads_to_its_value(value: Any, data: st.DataObject) -> None:
+    path, found = "", value
+    while isinstance(found, (dict, list)):
+        key = data.draw(st.sampled_from(list(found) if isinstance(found, dict) else range(-len(found), len(found))))
+        path += f"[{key}]" if isinstance(found, list) else f".{key}"
+        found = found[key]
+    path = path.removeprefix(".")
+    if path:
+        assert read_path(value, path) == found
+
+
+@pytest.mark.parametrize("path", ["", "a..b", "a[x]", "a[1", "[]"])
+def test_what_is_no_path_is_refused(path: str) -> None:
+    with pytest.raises(UsageError, match="not a path"):
+        read_path({}, path)

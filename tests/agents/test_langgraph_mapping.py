@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from langchain_core.runnables import RunnableConfig
 from langgraph.func import entrypoint
 from langgraph.graph import START, MessagesState, StateGraph
@@ -15,7 +13,6 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
 from graphs import drive
-from seatrial.agents.expressions import read_path
 from seatrial.agents.langgraph import LangGraphAgent
 from seatrial.agents.langgraph.mapping import Mapper, final_answer
 from seatrial.core.ports import TurnInput
@@ -188,30 +185,6 @@ def test_expressions_of_an_input_mapping(template: Any, expected: Any) -> None:
 def test_an_expression_that_is_not_known_is_refused() -> None:
     with pytest.raises(UsageError, match=r"\$mesage"):
         Mapper(["key"], {"key": "$mesage"}).input(TurnInput("case", "hi"))
-
-
-names = st.text("abcdefgh_", min_size=1, max_size=4)
-nested = st.recursive(
-    st.integers(), lambda inner: st.dictionaries(names, inner, min_size=1) | st.lists(inner, min_size=1)
-)
-
-
-@given(nested, st.data())
-def test_every_path_into_data_leads_to_its_value(value: Any, data: st.DataObject) -> None:
-    path, found = "", value
-    while isinstance(found, (dict, list)):
-        key = data.draw(st.sampled_from(list(found) if isinstance(found, dict) else range(-len(found), len(found))))
-        path += f"[{key}]" if isinstance(found, list) else f".{key}"
-        found = found[key]
-    path = path.removeprefix(".")
-    if path:
-        assert read_path(value, path) == found
-
-
-@pytest.mark.parametrize("path", ["", "a..b", "a[x]", "a[1", "[]"])
-def test_what_is_no_path_is_refused(path: str) -> None:
-    with pytest.raises(UsageError, match="not a path"):
-        read_path({}, path)
 
 
 def test_the_answer_is_the_last_text_that_the_user_did_not_say() -> None:

@@ -86,12 +86,15 @@ def _step(value: Any, name: str | None, index: str | None, path: str) -> Any:
         raise LookupError(f"{path}: there is no {name or f'[{index}]'} in {type(value).__name__}") from error
 
 
-def reader(wanted: Any, default: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """What reads the answer: `default` where the spec says nothing. UsageError when the spec makes no sense."""
+def reader(wanted: Any, default: Callable[[Any], Any], whole: str = "the final state") -> Callable[[Any], Any]:
+    """What reads the answer: `default` where the spec says nothing. UsageError when the spec makes no sense.
+
+    `whole` says in words what a path leads into.
+    """
     if wanted is None:
         return default
     if not isinstance(wanted, str):
-        raise UsageError(f"agent output: {wanted!r} is neither a path into the final state nor module:function")
+        raise UsageError(f"agent output: {wanted!r} is neither a path into {whole} nor module:function")
     function = named_function(wanted)
     return function if function is not None else lambda state: _read_output(state, wanted)
 

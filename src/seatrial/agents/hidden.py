@@ -10,14 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
+from seatrial.agents.google_adk import capture as google_adk
 from seatrial.agents.langchain import capture as langchain
 from seatrial.agents.llamaindex import capture as llamaindex
 from seatrial.agents.openai_agents import capture as openai_agents
+from seatrial.agents.pydantic_ai import capture as pydantic_ai
 from seatrial.environment.trial import TrialEnvironment
 
 __all__ = ["captured"]
 
-_CAPTURES = (langchain.captured, llamaindex.captured, openai_agents.captured)
+_CAPTURES = (
+    langchain.captured,
+    llamaindex.captured,
+    openai_agents.captured,
+    pydantic_ai.captured,
+    google_adk.captured,
+)
 
 
 @contextmanager

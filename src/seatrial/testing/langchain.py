@@ -13,14 +13,12 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import PrivateAttr
 
+from seatrial.testing.lines import ScriptExhausted
+
 __all__ = ["ScriptExhausted", "ScriptedChatModel", "say"]
 
 Line = AIMessage | BaseException | Callable[[list[BaseMessage]], AIMessage]
 Call = tuple[str, Mapping[str, Any]] | tuple[str, Mapping[str, Any], str]
-
-
-class ScriptExhausted(AssertionError):
-    """The model was called more often than its script has lines."""
 
 
 def say(

@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from seatrial.agents.asked import handed_over
 from seatrial.core.encoding import to_json
 from seatrial.core.trace import Usage
 
@@ -114,18 +115,6 @@ def told_by(command: Any, call_id: str | None) -> Any:
             if call_id is not None and getattr(message, "tool_call_id", None) == call_id:
                 return message
     return None
-
-
-def handed_over(arguments: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
-    """Reason and context of a hand-off from its tool's arguments."""
-    context = {key: value for key, value in arguments.items() if key not in ("reason", "context")}
-    nested = arguments.get("context")
-    if isinstance(nested, Mapping):
-        context.update(nested)
-    elif nested is not None:
-        context["context"] = nested
-    reason = arguments.get("reason")
-    return (None if reason is None else str(reason)), context
 
 
 def takes_arguments(tool: Any) -> bool:

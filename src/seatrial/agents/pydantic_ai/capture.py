@@ -1,0 +1,69 @@
+"""Recording for an agent that runs Pydantic AI, as a target or behind the user's own function.
+
+    with captured(trial):
+        answer = function(task)
+
+Every run of any agent asks here, by context variable, for its recorder: nested agents and those in sync tools, tasks
+and thread pools that take the context along too. Outside a trial a run is what it always was. It does not load the
+framework: where the function does so itself, in its first call even, what runs from then on is recorded.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from seatrial.agents.on_load import when_loaded
+from seatrial.agents.recording import Recording
+from seatrial.environment.trial import TrialEnvironment
+
+if TYPE_CHECKING:
+    from seatrial.agents.pydantic_ai.recorder import PydanticAIRecorder
+
+__all__ = ["captured", "listen", "recording"]
+
+recording: Recording[PydanticAIRecorder] = Recording("seatrial_pydantic_ai_recorder")
+
+
+def listen() -> None:
+    """Runs of agents ask `recording` from now on, or from when the framework is loaded."""
+    when_loaded("pydantic_ai.agent", _join)
+
+
+@contextmanager
+def captured(trial: TrialEnvironment) -> Iterator[None]:
+    """Record what agents of Pydantic AI do in this context."""
+
+    def make() -> PydanticAIRecorder:
+        from seatrial.agents.pydantic_ai.recorder import PydanticAIRecorder
+
+        return PydanticAIRecorder(trial)
+
+    listen()
+    with recording.by_one_made_by(make):
+        yield
+
+
+def _join(module: ModuleType) -> None:
+    agent = module.Agent
+    if not hasattr(agent.iter, "_asks_recording"):
+        agent.iter = _asking(agent.iter)
+
+
+def _asking(iterate: Callable[..., Any]) -> Callable[..., Any]:
+    """`Agent.iter`, through which every run goes, with the context's recorder watching."""
+
+    @functools.wraps(iterate)
+    def iter(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: A001  the name that it takes the place of
+        recorder = recording.here()
+        if recorder is not None:
+            from seatrial.agents.pydantic_ai.watching import Watch
+
+            kwargs["capabilities"] = [*(kwargs.get("capabilities") or ()), Watch(recorder)]
+        return iterate(self, *args, **kwargs)
+
+    iter._asks_recording = True  # type: ignore[attr-defined]
+    return iter
