@@ -184,7 +184,8 @@ class _Course:
     def _python(self, block: Block) -> None:
         program = Path(tempfile.mkdtemp(dir=self.scratch), "block.py")
         program.write_text(block.text, encoding="utf-8")
-        self.printed = self._command(f"{sys.executable} -W error {program}", 0, block, {"PYTHONPATH": str(self.folder)})
+        path = os.pathsep.join(filter(None, (str(self.folder), os.environ.get("PYTHONPATH"))))
+        self.printed = self._command(f"{sys.executable} -W error {program}", 0, block, {"PYTHONPATH": path})
 
     def _run(self, block: Block) -> None:
         commands = list(_commands(block))
