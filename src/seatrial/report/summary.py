@@ -235,9 +235,17 @@ def _times(info: RunInfo, results: Sequence[CaseResult]) -> dict[str, Any]:
         "started": info.started,
         "ended": info.ended,
         "seed": info.seed,
+        "cassettes": info.cassettes or None,
         "latency": _row(latency(results)),
         "trials": [
-            {"id": result.case_id, "trial": trial.index, "started": trial.last.started, "ms": trial.last.latency_ms}
+            {
+                "id": result.case_id,
+                "trial": trial.index,
+                "started": trial.last.started,
+                "ms": trial.last.latency_ms,
+                "recorded": trial.last.recorded,
+                "replayed": trial.last.replayed,
+            }
             for result in results
             for trial in result.recorded
         ],

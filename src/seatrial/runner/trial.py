@@ -39,6 +39,7 @@ from seatrial.core.trajectory import trace_tallies
 from seatrial.core.trial import InvalidReason, Leftover, TrialKey, TrialRecord
 from seatrial.core.usage import Price, cost_of_calls, sum_tokens
 from seatrial.environment.failure import FixtureError, as_raised, cancelled_by_us
+from seatrial.environment.model_proxy.address import ProxyAddress, TrialCalls
 from seatrial.environment.pace import Pace, Rates
 from seatrial.environment.recorder import StepLimitReached
 from seatrial.environment.spending import CostLimitReached, Spending
@@ -71,6 +72,10 @@ class TrialSettings:
     """Called with what the agent raised, before anything is cleaned up (post-mortem debugging)."""
     surroundings: Surroundings | None = None
     """Tells what trials leave behind; None: nobody looks."""
+    model_urls: Mapping[str, str] = field(default_factory=dict)
+    """Base URLs of models by name, as the agent gets them where there is no proxy."""
+    proxy: ProxyAddress | None = None
+    """Records or replays model calls; None: they go where they go."""
 
 
 @dataclass
@@ -100,6 +105,8 @@ class _Course:
     """The surroundings stand, and can be observed."""
     cut: bool = False
     """The agent's part is over, whatever its code still does."""
+    calls: TrialCalls = field(default_factory=TrialCalls)
+    """What came through the proxy of model calls."""
 
     def copy(self, pace: Pace) -> _Course:
         """What is known so far, out of reach of whoever fills in this one."""
@@ -154,6 +161,15 @@ class TrialAttempt:
         recorder, pace = self.environment.recorder, self.environment.pace
         recorder.spending = Spending(settings.prices, planned.case.limits.cost_usd, settings.priced_only)
         pace.rates = settings.rates or pace.rates
+        self.environment.model_base_urls = self._model_urls()
+
+    def _model_urls(self) -> Mapping[str, str]:
+        proxy = self._settings.proxy
+        return self._settings.model_urls if proxy is None else proxy.of_trial(*self._place)
+
+    @property
+    def _place(self) -> tuple[str, int, int]:
+        return self.planned.case.id, self._numbers["trial_index"], self._numbers["attempt"]
 
     @property
     def deadline(self) -> float | None:
@@ -230,12 +246,33 @@ class TrialAttempt:
                 return
         with environment.activate(), course.log.active():
             if not course.cut:
+                await self._have_calls_recorded()
                 self.on_agent(True)
                 await _agent_turns(self, self._agent, self.planned, course, self._settings)
                 self._check_still_ours(course)
                 self.on_agent(False)
+            await self._end_recording(course)
             if course.ready:
                 await _observe(environment, course)
+
+    async def _have_calls_recorded(self) -> None:
+        proxy = self._settings.proxy
+        if proxy is not None:
+            await in_thread(proxy.begin, *self._place)
+
+    async def _end_recording(self, course: _Course) -> None:
+        """The model calls of this attempt have ended; one that was broken off is made again, and so recorded again.
+
+        What the proxy could not answer makes the trial invalid, whatever the agent made of it.
+        """
+        proxy, broken_off = self._settings.proxy, course.cut and course.stop_reason is StopReason.HARNESS_ERROR
+        if proxy is None:
+            return
+        calls = await in_thread(lambda: proxy.finish(*self._place, keep=not broken_off))
+        course.calls = calls
+        if calls.problem:
+            course.stop_reason, course.broken = StopReason.HARNESS_ERROR, InvalidReason.HARNESS
+            course.error, course.detail = None, f"cassettes: {calls.problem}"
 
 
 def _nothing(_: object) -> None:
@@ -450,6 +487,7 @@ def _trace_of(environment: TrialEnvironment, agent: Agent[TrialEnvironment], cou
         ordered=recorder.ordered,
         steps=(tool_calls if by_tools else model_calls) if seen else None,
         steps_are_tool_calls=by_tools and seen,
+        replayed=course.calls.replayed,
         log=course.log.text,
     )
 
@@ -501,6 +539,8 @@ def _record(
         fixture_digest=planned.fixture_digest,
         canaries_planted=dict(context.secrets) != dict(planned.secrets),
         observes=tuple(sorted(trace.observes)),
+        recorded=course.calls.recorded,
+        replayed=course.calls.replayed,
     )
 
 
