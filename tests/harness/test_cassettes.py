@@ -87,7 +87,7 @@ def echo(request: Request) -> Line:
 
 
 def run(folder: Path, mode: str, name: str, **options: Any) -> seatrial.Run:
-    return seatrial.run(folder, cassettes=folder / "tapes", cassette_mode=mode, output=folder / name, seed=1, **options)
+    return seatrial.run(folder, cassettes=folder / "tapes", cassette_mode=mode, output=folder / name, **options)
 
 
 def results(run: seatrial.Run) -> str:
@@ -119,6 +119,7 @@ def test_a_replayed_run_has_equal_results_and_asks_no_model(tmp_path: Path, mode
     assert {record.replayed for record in second.trials} == {asked // 3}
     assert {second.trace(record).replayed for record in second.trials} == {asked // 3}
     assert (first.info.cassettes, second.info.cassettes) == ("record", "replay")
+    assert not any(record.leftovers for record in (*first.trials, *second.trials))
 
 
 def test_faults_are_replayed_as_they_came(tmp_path: Path, model: Any) -> None:
@@ -198,6 +199,27 @@ def test_attempts_are_recorded_one_by_one(tmp_path: Path, model: Any) -> None:
     assert results(first) == results(second)
 
 
+def test_what_is_drawn_by_chance_is_drawn_as_it_was_recorded(tmp_path: Path, model: Any) -> None:
+    model(echo)
+    folder = project(tmp_path)
+    (folder / "my_agent.py").write_text(
+        AGENT + "\n\ndef drawn(environment):\n    return lambda m: answer(f'hello {environment.seed}')\n"
+    )
+    first = run(folder, "record", "a", trials=2, agent="my_agent:drawn")
+    again = run(folder, "record", "b", trials=3, agent="my_agent:drawn")
+    replayed = run(folder, "replay", "c", trials=3, agent="my_agent:drawn")
+    assert outputs(first).items() <= outputs(again).items()
+    assert outputs(replayed) == outputs(again)
+    assert run(folder, "replay", "d", agent="my_agent:drawn", seed=7).exit_code == 4
+
+
+def test_a_call_while_the_project_is_loaded_is_refused_and_never_waits(tmp_path: Path, model: Any) -> None:
+    model(echo)
+    folder = project(tmp_path)
+    (folder / "my_agent.py").write_text(AGENT + "\nEARLY = careless('x')\nearly = lambda m: EARLY\n")
+    assert run(folder, "record", "a", agent="my_agent:early").trials[0].output == "hello anyway"
+
+
 # --- misses -----------------------------------------------------------------------------------------------------------
 
 
@@ -234,8 +256,9 @@ def test_what_was_not_recorded_is_said(tmp_path: Path, model: Any, options: dict
     run(folder, "record", "a", select=["greets"])
     missed = run(folder, "replay", "b", **({"select": ["greets"]} | options))
     assert missed.exit_code == 4
-    assert [record.status for record in missed.trials][-1] == "invalid"
-    assert why in missed.trials[-1].detail
+    last = max(missed.trials, key=lambda record: record.trial_index)
+    assert (last.status, last.invalid_reason) == ("invalid", "harness")
+    assert why in last.detail
     assert len(server.requests) == 1
 
 

@@ -14,7 +14,16 @@ from pydantic import Field
 from seatrial.core.encoding import dumps, shortened
 from seatrial.core.frozen import Frozen
 
-__all__ = ["Cassette", "Exchange", "RecordedRequest", "RecordedResponse", "TrialTakes", "first_difference"]
+__all__ = [
+    "Cassette",
+    "Exchange",
+    "Part",
+    "RecordedRequest",
+    "RecordedResponse",
+    "Take",
+    "TrialTakes",
+    "first_difference",
+]
 
 _SHOWN = 120
 """Characters of a value in a message."""
@@ -61,13 +70,18 @@ class Exchange(Frozen):
 
 
 Take = tuple[Exchange, ...]
+Part = Literal["agent", "graders"]
+"""Whose calls they are."""
 
 
 class TrialTakes(Frozen):
-    """All attempts at one trial."""
+    """All attempts at one trial, in order."""
 
     trial: int
-    takes: tuple[Take, ...]
+    agent: tuple[Take, ...] = ()
+    """What the agent asked."""
+    graders: tuple[Take, ...] = ()
+    """What graders asked that call a model themselves."""
 
 
 class Cassette(Frozen):
@@ -80,15 +94,17 @@ class Cassette(Frozen):
     case: str
     trials: tuple[TrialTakes, ...] = ()
 
-    def takes(self, trial: int) -> tuple[Take, ...]:
-        """The recording of one trial; empty when there is none."""
-        return next((found.takes for found in self.trials if found.trial == trial), ())
+    def of(self, trial: int) -> TrialTakes:
+        """The recording of one trial; an empty one when there is none."""
+        return next((found for found in self.trials if found.trial == trial), TrialTakes(trial=trial))
 
-    def with_takes(self, trial: int, takes: Sequence[Take]) -> Cassette:
-        """The same with this trial's recording replaced."""
+    def with_take(self, trial: int, part: Part, position: int, take: Take) -> Cassette:
+        """The same with one attempt's recording at its position (from 0); what stood there and after it goes."""
+        before = self.of(trial)
+        kept: tuple[Take, ...] = getattr(before, part)[:position]
+        whole = before.model_copy(update={part: (*kept, *[()] * (position - len(kept)), take)})
         others = [found for found in self.trials if found.trial != trial]
-        whole = sorted([*others, TrialTakes(trial=trial, takes=tuple(takes))], key=lambda found: found.trial)
-        return self.model_copy(update={"trials": tuple(whole)})
+        return self.model_copy(update={"trials": tuple(sorted([*others, whole], key=lambda found: found.trial))})
 
 
 def first_difference(request: RecordedRequest, recorded: Sequence[RecordedRequest]) -> str:

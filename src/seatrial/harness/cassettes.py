@@ -17,7 +17,7 @@ from seatrial.environment.model_proxy.proxy import Mode, ModelProxy
 from seatrial.environment.model_proxy.variables import in_force
 from seatrial.environment.secrets import Redactor
 from seatrial.errors import StorageError, UsageError
-from seatrial.store.cassettes import CassetteFolder
+from seatrial.store.cassettes import CassetteFolder, read_seed, write_seed
 
 __all__ = ["MODES", "Cassettes", "cassettes_for", "loading", "model_urls", "running"]
 
@@ -36,6 +36,11 @@ class Cassettes:
         """Where trials find the proxy."""
         return self._proxy.address
 
+    @property
+    def seed(self) -> int | None:
+        """Of the run that recorded: what is drawn by chance is then drawn alike. None where nothing was recorded."""
+        return read_seed(self.folder)
+
     @contextmanager
     def running(self, info: RunInfo, redactor: Redactor) -> Iterator[None]:
         """Record or replay this run's model calls while this lasts.
@@ -47,7 +52,9 @@ class Cassettes:
             self._check_folder()
             for case_id in info.cases:
                 library.read(case_id)
-            self._proxy.start(library, Masks(redactor))
+            if self.mode == "record":
+                write_seed(self.folder, info.seed)
+            self._proxy.open(library, Masks(redactor))
             with in_force(self.address):
                 yield
         finally:
@@ -85,7 +92,7 @@ def cassettes_for(project: Project, hidden: Set[str], folder: Path | None, mode:
         raise UsageError(
             f"{min(hidden)} is a hidden case: a cassette would show what it asks; run it without cassettes"
         )
-    return Cassettes(Path(folder), "record" if mode == "record" else "replay", *_upstreams(project, mode))
+    return Cassettes(Path(folder).absolute(), "record" if mode == "record" else "replay", *_upstreams(project, mode))
 
 
 def _upstreams(project: Project, mode: str) -> tuple[dict[str, str], tuple[str, ...]]:

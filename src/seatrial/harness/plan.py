@@ -247,6 +247,8 @@ def plan(request: Request, found: Selected | None = None) -> Plan:
     hidden = found.hidden & {case.id for case in found.cases}
     cassettes = cassettes_for(found.project, hidden, request.cassettes, request.cassette_mode)
     with loading(cassettes):
+        if cassettes is not None and request.seed is None:
+            request = replace(request, seed=cassettes.seed)
         return _plan(request, found, stored, budget, cassettes)
 
 
@@ -530,7 +532,7 @@ _SHOWN = (*_SELECTING, *_RUNNING, *_SPENDING)
 
 def _options(request: Request) -> Mapping[str, Any]:
     asked = {name: value for name in _SHOWN if (value := getattr(request, name)) not in (None, (), "", False)}
-    asked |= {name: str(value) for name, value in asked.items() if isinstance(value, Path)}
+    asked |= {name: str(value.absolute()) for name, value in asked.items() if isinstance(value, Path)}
     return asked if request.ids is None else asked | {"named_cases_only": True}
 
 

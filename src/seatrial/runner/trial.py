@@ -40,6 +40,7 @@ from seatrial.core.trial import InvalidReason, Leftover, TrialKey, TrialRecord
 from seatrial.core.usage import Price, cost_of_calls, sum_tokens
 from seatrial.environment.failure import FixtureError, as_raised, cancelled_by_us
 from seatrial.environment.model_proxy.address import ProxyAddress, TrialCalls
+from seatrial.environment.model_proxy.variables import own_addresses
 from seatrial.environment.pace import Pace, Rates
 from seatrial.environment.recorder import StepLimitReached
 from seatrial.environment.spending import CostLimitReached, Spending
@@ -47,6 +48,7 @@ from seatrial.environment.surroundings import Surroundings
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.runner.capture import Log
 from seatrial.runner.grading import Grading, context_of, error_text, grade
+from seatrial.runner.recording import NO_CALLS, Recording
 from seatrial.runner.threads import in_thread
 from seatrial.runner.users import conversation
 from seatrial.runner.waiting import Places
@@ -105,7 +107,7 @@ class _Course:
     """The surroundings stand, and can be observed."""
     cut: bool = False
     """The agent's part is over, whatever its code still does."""
-    calls: TrialCalls = field(default_factory=TrialCalls)
+    calls: TrialCalls = NO_CALLS
     """What came through the proxy of model calls."""
 
     def copy(self, pace: Pace) -> _Course:
@@ -161,15 +163,9 @@ class TrialAttempt:
         recorder, pace = self.environment.recorder, self.environment.pace
         recorder.spending = Spending(settings.prices, planned.case.limits.cost_usd, settings.priced_only)
         pace.rates = settings.rates or pace.rates
-        self.environment.model_base_urls = self._model_urls()
-
-    def _model_urls(self) -> Mapping[str, str]:
-        proxy = self._settings.proxy
-        return self._settings.model_urls if proxy is None else proxy.of_trial(*self._place)
-
-    @property
-    def _place(self) -> tuple[str, int, int]:
-        return self.planned.case.id, self._numbers["trial_index"], self._numbers["attempt"]
+        place = (planned.case.id, trial_index, attempt)
+        self._recording = Recording(settings.proxy, place, settings.model_urls)
+        self.environment.model_base_urls = self._recording.urls()
 
     @property
     def deadline(self) -> float | None:
@@ -191,7 +187,7 @@ class TrialAttempt:
             await self._live(course)
             trace = _trace_of(self.environment, self._agent, course)
             context = _grading_context(self.planned, self.environment, trace, course, self._settings)
-            grading = await grade(self.planned.graders, context, self._settings.judges)
+            grading = await self._graded(context, course)
             self._check_still_ours(course)
         finally:
             if self._course is course and os.getpid() == self._pid:
@@ -244,9 +240,9 @@ class TrialAttempt:
             self._watch.begin()
             if not await _set_up(environment, course):
                 return
-        with environment.activate(), course.log.active():
+        with environment.activate(), course.log.active(), own_addresses(environment.model_base_urls):
             if not course.cut:
-                await self._have_calls_recorded()
+                await self._recording.begin("agent")
                 self.on_agent(True)
                 await _agent_turns(self, self._agent, self.planned, course, self._settings)
                 self._check_still_ours(course)
@@ -255,24 +251,25 @@ class TrialAttempt:
             if course.ready:
                 await _observe(environment, course)
 
-    async def _have_calls_recorded(self) -> None:
-        proxy = self._settings.proxy
-        if proxy is not None:
-            await in_thread(proxy.begin, *self._place)
+    async def _graded(self, context: GradingContext, course: _Course) -> Grading:
+        """What the graders say; what one asks a model itself is recorded and replayed too."""
+        await self._recording.begin("graders")
+        with own_addresses(self._recording.urls("graders")):
+            grading = await grade(self.planned.graders, context, self._settings.judges)
+        calls = await self._recording.finish("graders")
+        course.calls = course.calls.and_those(calls)
+        if calls.problem and course.broken is None:
+            course.broken, course.detail = InvalidReason.HARNESS, f"cassettes: {calls.problem}"
+        return grading
 
     async def _end_recording(self, course: _Course) -> None:
-        """The model calls of this attempt have ended; one that was broken off is made again, and so recorded again.
-
-        What the proxy could not answer makes the trial invalid, whatever the agent made of it.
-        """
-        proxy, broken_off = self._settings.proxy, course.cut and course.stop_reason is StopReason.HARNESS_ERROR
-        if proxy is None:
-            return
-        calls = await in_thread(lambda: proxy.finish(*self._place, keep=not broken_off))
-        course.calls = calls
-        if calls.problem:
+        """The agent's model calls have ended. What the proxy could not answer makes the trial invalid, whatever the
+        agent made of it."""
+        broken_off = course.cut and course.stop_reason is StopReason.HARNESS_ERROR
+        course.calls = await self._recording.finish("agent", keep=not broken_off)
+        if course.calls.problem:
             course.stop_reason, course.broken = StopReason.HARNESS_ERROR, InvalidReason.HARNESS
-            course.error, course.detail = None, f"cassettes: {calls.problem}"
+            course.error, course.detail = None, f"cassettes: {course.calls.problem}"
 
 
 def _nothing(_: object) -> None:

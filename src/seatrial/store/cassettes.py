@@ -1,18 +1,25 @@
-"""Cassettes on disk: `DIR/BUILD/CASE.json`, readable, and replaced whole, so that a reader never finds half of one."""
+"""Cassettes on disk: `DIR/BUILD/CASE.json`, readable, and replaced whole, so that a reader never finds half of one.
+
+`DIR/cassettes.json` holds the seed of the run that recorded last.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import ValidationError
 
-from seatrial.core.cassette import Cassette, Take
+from seatrial.core.cassette import Cassette, Part, Take
 from seatrial.core.encoding import dumps
+from seatrial.core.frozen import Frozen
 from seatrial.core.ids import file_name
 from seatrial.errors import StorageError, did_you_mean
 from seatrial.store.atomic import write_text
 
-__all__ = ["CassetteFolder"]
+__all__ = ["CassetteFolder", "read_seed", "write_seed"]
+
+_SEED = "cassettes.json"
 
 
 class CassetteFolder:
@@ -43,7 +50,7 @@ class CassetteFolder:
             why = f"{place}: {first['msg']}" if place else first["msg"]
             raise StorageError(f"{path}: is no whole cassette ({why}); remove it and record the case again") from error
 
-    def write(self, case_id: str, trial: int, position: int, take: Take) -> None:
+    def write(self, case_id: str, trial: int, part: Part, position: int, take: Take) -> None:
         """Put an attempt's recording at its position (from 0) of the trial; what stood there and after it goes.
 
         So does everything that another agent spec recorded. StorageError when it cannot be written.
@@ -51,11 +58,10 @@ class CassetteFolder:
         stored = self.read(case_id)
         if stored.agent != self.agent:
             stored = Cassette(build=self.build, agent=self.agent, case=case_id)
-        takes = (*stored.takes(trial)[:position], take)
-        data = stored.with_takes(trial, takes).model_dump(mode="json", exclude_defaults=True)
+        data = stored.with_take(trial, part, position, take).model_dump(mode="json", exclude_defaults=True)
         write_text(self.path(case_id), dumps({"version": 1, **data}, indent=1) + "\n")
 
-    def why_none(self, case_id: str, trial: int, take: int) -> str:
+    def why_none(self, case_id: str, trial: int, part: Part, take: int) -> str:
         """Why there is no such take, in words."""
         stored = self.read(case_id)
         if not self.path(case_id).exists():
@@ -65,7 +71,9 @@ class CassetteFolder:
         found = [str(trials.trial) for trials in stored.trials]
         if str(trial) not in found:
             return f"there is no recording of trial {trial}; recorded trials: {', '.join(found) or 'none'}"
-        return f"there is no recording of attempt {take}; recorded attempts: {len(stored.takes(trial))}"
+        if part == "graders":
+            return "graders asked no model when it was recorded"
+        return f"there is no recording of attempt {take}; recorded attempts: {len(stored.of(trial).agent)}"
 
     def _no_file(self, case_id: str) -> str:
         here = self.folder / file_name(self.build)
@@ -74,3 +82,27 @@ class CassetteFolder:
         builds = sorted(path.name for path in self.folder.iterdir() if path.is_dir()) if self.folder.is_dir() else []
         hint = did_you_mean(file_name(self.build), builds)
         return f"there is no recording of build {self.build!r} in {self.folder}" + (f"; {hint}" if hint else "")
+
+
+class _Index(Frozen):
+    """The content of `cassettes.json`."""
+
+    version: Literal[1] = 1
+    seed: int
+
+
+def read_seed(folder: Path) -> int | None:
+    """The seed of the run that recorded; None where there is none. StorageError when it cannot be read."""
+    path = folder / _SEED
+    try:
+        return _Index.model_validate_json(path.read_bytes()).seed
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValidationError) as error:
+        raise StorageError(f"{path}: cannot be read; remove it, and record again or name the --seed") from error
+
+
+def write_seed(folder: Path, seed: int) -> None:
+    """Note the seed of the run that records. StorageError when it cannot be written."""
+    if read_seed(folder) != seed:
+        write_text(folder / _SEED, dumps(_Index(seed=seed).model_dump(), indent=1) + "\n")

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from seatrial.core.cassette import Part
 from seatrial.core.encoding import dumps
 
 __all__ = ["DEFAULT_UPSTREAM", "OPENAI", "ProxyAddress", "TrialCalls"]
@@ -30,6 +31,11 @@ class TrialCalls:
     problem: str = ""
     """Why the trial says nothing: no recording of a request, a request of nobody's. Empty: all is well."""
 
+    def and_those(self, more: TrialCalls) -> TrialCalls:
+        """Both together."""
+        both = (self.replayed + more.replayed, self.recorded + more.recorded)
+        return TrialCalls(*both, self.problem or more.problem)
+
 
 @dataclass(frozen=True)
 class ProxyAddress:
@@ -42,9 +48,9 @@ class ProxyAddress:
     variables: tuple[str, ...] = (OPENAI,)
     """Environment variables that hold an address while the run lasts."""
 
-    def of_trial(self, case_id: str, trial: int, attempt: int) -> dict[str, str]:
+    def of_trial(self, case_id: str, trial: int, attempt: int, part: Part = "agent") -> dict[str, str]:
         """This attempt's own base URL for each upstream."""
-        return self._urls(f"trial/{quote(case_id, safe='')}/{trial}/{attempt}")
+        return self._urls(f"trial/{quote(case_id, safe='')}/{trial}/{attempt}/{part}")
 
     @property
     def shared(self) -> dict[str, str]:
@@ -58,13 +64,14 @@ class ProxyAddress:
             for name, upstream in self.upstreams.items()
         }
 
-    def begin(self, case_id: str, trial: int, attempt: int) -> None:
-        """Say that an attempt begins."""
-        self._say("begin", case_id=case_id, trial=trial, attempt=attempt)
+    def begin(self, case_id: str, trial: int, attempt: int, part: Part = "agent") -> None:
+        """Say that a part of an attempt begins."""
+        self._say("begin", case_id=case_id, trial=trial, attempt=attempt, part=part)
 
-    def finish(self, case_id: str, trial: int, attempt: int, *, keep: bool = True) -> TrialCalls:
+    def finish(self, case_id: str, trial: int, attempt: int, part: Part = "agent", *, keep: bool = True) -> TrialCalls:
         """Say that it has ended; what it recorded is kept, unless it is to be made again. Once more changes nothing."""
-        return TrialCalls(**self._say("finish", case_id=case_id, trial=trial, attempt=attempt, keep=keep))
+        given = {"case_id": case_id, "trial": trial, "attempt": attempt, "part": part, "keep": keep}
+        return TrialCalls(**self._say("finish", **given))
 
     def _say(self, what: str, **given: Any) -> dict[str, Any]:
         parts = urlsplit(self.url)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -53,13 +54,17 @@ def _read(data: bytes) -> Any:
     except UnicodeDecodeError:
         return to_json(data)
     try:
-        return json.loads(text, parse_constant=_no_constant) if text else None
+        return json.loads(text, parse_constant=_finite, parse_float=_finite) if text else None
     except (ValueError, RecursionError):
         return {"$text": text}
 
 
-def _no_constant(name: str) -> Any:
-    raise ValueError(name)
+def _finite(text: str) -> float:
+    """A number that JSON can hold. ValueError for any other: its body is kept as text."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
 
 
 def bytes_of(body: Any) -> bytes:

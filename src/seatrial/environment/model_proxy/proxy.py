@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
-from seatrial.core.cassette import RecordedRequest, RecordedResponse, Take
+from seatrial.core.cassette import Part, RecordedRequest, RecordedResponse, Take
 from seatrial.core.encoding import dumps
 from seatrial.environment.loopback import Exchange, LoopbackServer
 from seatrial.environment.model_proxy.address import ProxyAddress, TrialCalls
@@ -39,6 +39,7 @@ __all__ = ["Mode", "ModelProxy"]
 Mode = Literal["record", "replay"]
 JSON = {"Content-Type": "application/json"}
 _LOOK_S = 0.05
+_OUTSIDE = "no trial is running: model calls outside trials are neither recorded nor replayed"
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class _Asked:
 
 
 class ModelProxy:
-    """Records or replays the model calls of one run. Its port is bound from the beginning; `start` opens it."""
+    """Records or replays the model calls of one run. It answers from the beginning, and refuses all before `open`."""
 
     def __init__(self, mode: Mode, upstreams: Mapping[str, str], variables: tuple[str, ...]) -> None:
         self.mode = mode
@@ -65,15 +66,15 @@ class ModelProxy:
         self.address = ProxyAddress(f"{self._http.url}/{self._secret}", dict(upstreams), variables)
         self._library: Library | None = None
         self._masks: Masks | None = None
-        self._open: dict[tuple[str, int, int], OpenTake] = {}
-        self._counted: dict[tuple[str, int], int] = {}
+        self._open: dict[tuple[str, int, int, str], OpenTake] = {}
+        self._counted: dict[tuple[str, int, str], int] = {}
         """Attempts at a trial so far that were not broken off: the position of the next one's recording."""
         self._lock = threading.RLock()
-
-    def start(self, library: Library, masks: Masks) -> None:
-        """Begin to answer."""
-        self._library, self._masks = library, masks
         self._http.start()
+
+    def open(self, library: Library, masks: Masks) -> None:
+        """The run begins."""
+        self._library, self._masks = library, masks
 
     def close(self) -> None:
         """Answer no more."""
@@ -83,11 +84,11 @@ class ModelProxy:
 
     # --- trials ----------------------------------------------------------------------------------------------------
 
-    def _begin(self, library: Library, case_id: str, trial: int, attempt: int) -> None:
-        take = OpenTake(case_id, trial, attempt)
+    def _begin(self, library: Library, case_id: str, trial: int, attempt: int, part: Part) -> None:
+        take = OpenTake(case_id, trial, attempt, part)
         with self._lock:
-            position = self._counted.setdefault((case_id, trial), attempt - 1)
-            self._open[case_id, trial, attempt] = take
+            position = self._counted.setdefault((case_id, trial, part), attempt - 1)
+            self._open[case_id, trial, attempt, part] = take
         if self.mode == "replay":
             self._give_recording(library, take, position)
 
@@ -97,12 +98,12 @@ class ModelProxy:
         except StorageError as error:
             take.fail(str(error))
             return
-        takes = cassette.takes(take.trial) if cassette.agent == library.agent else ()
+        takes = getattr(cassette.of(take.trial), take.part) if cassette.agent == library.agent else ()
         take.recorded = takes[position] if position < len(takes) else None
 
-    def _finish(self, library: Library, case_id: str, trial: int, attempt: int, keep: bool) -> TrialCalls:
+    def _finish(self, library: Library, keep: bool, **place: Any) -> TrialCalls:
         with self._lock:
-            take = self._open.pop((case_id, trial, attempt), None)
+            take = self._open.pop((place["case_id"], place["trial"], place["attempt"], place["part"]), None)
         if take is None:
             return TrialCalls()
         recorded = take.end()
@@ -110,12 +111,15 @@ class ModelProxy:
             with self._lock:
                 if self.mode == "record":
                     self._write(library, take, recorded)
-                self._counted[case_id, trial] += 1
+                self._counted[take.case_id, take.trial, take.part] += 1
         return TrialCalls(take.replayed, len(recorded), take.problem)
 
     def _write(self, library: Library, take: OpenTake, recorded: Take) -> None:
+        position = self._counted[take.case_id, take.trial, take.part]
+        if take.part == "graders" and not recorded:
+            return
         try:
-            library.write(take.case_id, take.trial, self._counted[take.case_id, take.trial], recorded)
+            library.write(take.case_id, take.trial, take.part, position, recorded)
         except StorageError as error:
             take.fail(str(error))
 
@@ -124,8 +128,10 @@ class ModelProxy:
     def _respond(self, exchange: Exchange) -> None:
         body = exchange.read_body()
         parts = urlsplit(exchange.path).path.strip("/").split("/")
-        if self._library is None or self._masks is None or parts[0] != self._secret or len(parts) < 2:
+        if parts[0] != self._secret or len(parts) < 2:
             _refuse(exchange, "this is no address of a run")
+        elif self._library is None or self._masks is None:
+            _refuse(exchange, _OUTSIDE)
         elif parts[1] in ("begin", "finish"):
             said = self._hear(parts[1], json.loads(body), self._library)
             exchange.answer(200, JSON, dumps(said).encode("utf-8"))
@@ -145,7 +151,7 @@ class ModelProxy:
         if isinstance(take, str):
             _refuse(exchange, take)
             return
-        name, *below = parts[1:] if shared else parts[4:]
+        name, *below = parts[1:] if shared else parts[5:]
         headers = _named(dict(exchange.headers.items()))
         upstream, query = unquote(name), urlsplit(exchange.path).query
         rest = self._below(upstream, "/".join(["", *below])) + (f"?{query}" if query else "")
@@ -163,7 +169,7 @@ class ModelProxy:
 
     def _take_of(self, parts: list[str]) -> OpenTake | str:
         try:
-            key = (unquote(parts[1]), int(parts[2]), int(parts[3]))
+            key = (unquote(parts[1]), int(parts[2]), int(parts[3]), parts[4])
         except (IndexError, ValueError):
             return "this is no address of a trial"
         with self._lock:
@@ -176,7 +182,7 @@ class ModelProxy:
         if len(takes) == 1:
             return takes[0]
         if not takes:
-            return "no trial is running: model calls outside trials are not recorded"
+            return _OUTSIDE
         said = (
             f"a request came to the address that all trials share while {len(takes)} were running, so whose it is "
             "cannot be told: make the client inside the trial (in the factory or the agent), give it "

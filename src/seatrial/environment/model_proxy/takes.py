@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from seatrial.core.cassette import Cassette, Exchange, RecordedRequest, RecordedResponse, Take, first_difference
+from seatrial.core.cassette import (
+    Cassette,
+    Exchange,
+    Part,
+    RecordedRequest,
+    RecordedResponse,
+    Take,
+    first_difference,
+)
 
 __all__ = ["Library", "OpenTake", "Slot"]
 
@@ -24,10 +32,10 @@ class Library(Protocol):
     def read(self, case_id: str) -> Cassette:
         """The recording of a case, an empty one where there is none. StorageError when it cannot be read."""
 
-    def write(self, case_id: str, trial: int, position: int, take: Take) -> None:
+    def write(self, case_id: str, trial: int, part: Part, position: int, take: Take) -> None:
         """Put an attempt's recording at its position of the trial. StorageError when it cannot be written."""
 
-    def why_none(self, case_id: str, trial: int, take: int) -> str:
+    def why_none(self, case_id: str, trial: int, part: Part, take: int) -> str:
         """Why there is no such take, in words."""
 
 
@@ -43,11 +51,12 @@ class Slot:
 
 @dataclass(eq=False)
 class OpenTake:
-    """One attempt while it lasts; safe for any thread."""
+    """One attempt's part while it lasts; safe for any thread."""
 
     case_id: str
     trial: int
     attempt: int
+    part: Part = "agent"
     recorded: Take | None = None
     """What is replayed; None: nothing is there to replay, or this attempt is recorded."""
     over: threading.Event = field(default_factory=threading.Event)
@@ -99,7 +108,7 @@ class OpenTake:
     def answer_to(self, request: RecordedRequest, library: Library) -> Exchange | str:
         """The recorded exchange that answers a request, now used; or why there is none."""
         if self.recorded is None:
-            return library.why_none(self.case_id, self.trial, self.attempt)
+            return library.why_none(self.case_id, self.trial, self.part, self.attempt)
         with self._settled:
             equal = [at for at, exchange in enumerate(self.recorded) if exchange.request == request]
             free = next((at for at in equal if at not in self._used), None)
@@ -111,7 +120,8 @@ class OpenTake:
             return self.recorded[free]
 
     def _why(self, request: RecordedRequest, equal: int, left: Sequence[RecordedRequest]) -> str:
-        asked = f"request {len(self._used) + 1} of the trial, {request.name}"
+        whose = "the trial" if self.part == "agent" else "the trial's graders"
+        asked = f"request {len(self._used) + 1} of {whose}, {request.name}"
         if equal:
             times = "once" if equal == 1 else f"{equal} times"
             return f"{asked}: was recorded {times}, and is asked for once more"

@@ -12,15 +12,28 @@ import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from seatrial.environment.model_proxy.address import ProxyAddress
-from seatrial.environment.trial import running_trial
 from seatrial.errors import UsageError
 
-__all__ = ["in_force"]
+__all__ = ["in_force", "own_addresses"]
 
 _TAKEN = threading.Lock()
+_NONE: Mapping[str, str] = {}
+_OWN: ContextVar[Mapping[str, str]] = ContextVar("seatrial_model_addresses", default=_NONE)
+
+
+@contextmanager
+def own_addresses(urls: Mapping[str, str]) -> Iterator[None]:
+    """While this lasts the variables read as these here, and in tasks and threads that take this context."""
+    before = _OWN.get()
+    _OWN.set(urls)
+    try:
+        yield
+    finally:
+        _OWN.set(before)
 
 
 class _OfTrial(dict[Any, Any]):
@@ -32,8 +45,7 @@ class _OfTrial(dict[Any, Any]):
 
     def __getitem__(self, key: Any) -> Any:
         value = super().__getitem__(key)
-        trial = running_trial() if key in self._names else None
-        own = None if trial is None else trial.model_base_urls.get(self._names[key])
+        own = _OWN.get().get(self._names[key]) if key in self._names else None
         return value if own is None else type(value)(own if isinstance(value, str) else os.fsencode(own))
 
 
