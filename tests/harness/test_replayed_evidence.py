@@ -70,7 +70,7 @@ def printed(show: Any, *arguments: Any) -> str:
 
 def test_every_report_says_that_trials_were_replayed(runs: Any) -> None:
     done = runs()
-    said = "2 of 2 trials replayed from cassettes: no evidence beyond the run that recorded them"
+    said = "2 of 2 trials replayed from cassettes: no new evidence"
     recorded, replayed = done["record"].summary(), done["replay"].summary()
     assert (recorded["times"]["cassettes"], replayed["times"]["cassettes"]) == MODES
     assert [trial["replayed"] for trial in replayed["times"]["trials"]] == [1, 1]
@@ -86,7 +86,7 @@ def test_a_run_that_went_past_the_proxy_says_so(runs: Any) -> None:
     done = runs(agent="my_agent:offline")
     said = {mode: printed(print_summary, run.summary()) for mode, run in done.items()}
     assert "no model call came through the proxy, so nothing was recorded" in said["record"]
-    assert "no model call came through the proxy, so nothing was answered from a cassette" in said["replay"]
+    assert "no answer came from a cassette: model calls were missed, or passed the proxy by" in said["replay"]
 
 
 def test_a_run_without_cassettes_says_nothing_of_them(tmp_path: Path, runs: Any) -> None:

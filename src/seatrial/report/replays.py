@@ -17,9 +17,10 @@ def cassette_note(summary: Mapping[str, Any]) -> str:
     key = "replayed" if mode == "replay" else "recorded"
     count = sum(1 for trial in trials if trial.get(key))
     if not count:
-        done = "answered from a cassette" if mode == "replay" else "recorded"
-        return f"no model call came through the proxy, so nothing was {done}"
+        if mode == "replay":
+            return "no answer came from a cassette: model calls were missed, or passed the proxy by"
+        return "no model call came through the proxy, so nothing was recorded"
     share = f"{count:,} of {len(trials):,} {'trial' if len(trials) == 1 else 'trials'}"
     if mode == "record":
         return f"model calls of {share} recorded"
-    return f"{share} replayed from cassettes: no evidence beyond the run that recorded them"
+    return f"{share} replayed from cassettes: no new evidence"
