@@ -213,15 +213,15 @@ def test_requests_go_on_with_their_own_headers_and_answers_come_back(upstream: A
     proxy = proxied("record", upstream(respond), shelf)
     proxy.address.begin("c", 1, 1)
     url = proxy.address.of_trial("c", 1, 1)["u"]
-    status, headers, body = call(f"{url}/chat?x=1", b'{"m": 2}', Authorization="Bearer sk-abcdef-1")
+    status, headers, body = call(f"{url}/chat/?x=1", b'{"m": 2}', Authorization="Bearer sk-abcdef-1")
     assert (status, body) == (207, b'{"x": 1}')
     assert headers["retry-after"] == "3"
     assert "set-cookie" not in {name.lower() for name in headers}
-    assert seen == {"path": "/v1/chat?x=1", "auth": "Bearer sk-abcdef-1", "body": b'{"m": 2}'}
+    assert seen == {"path": "/v1/chat/?x=1", "auth": "Bearer sk-abcdef-1", "body": b'{"m": 2}'}
     assert proxy.address.finish("c", 1, 1).recorded == 1
     assert proxy.address.finish("c", 1, 1).recorded == 0
     ((exchange,),) = shelf.read("c").of(1).agent
-    assert exchange.request.path == "/chat?x=1"
+    assert exchange.request.path == "/chat/?x=1"
     assert "sk-abcdef-1" not in shelf.read("c").model_dump_json()
 
 
@@ -242,7 +242,7 @@ def test_nobody_without_the_runs_address_gets_anything(upstream: Any, proxied: A
     for path in ("", "/", "/any/u/v1/chat", "/wrong/trial/c/1/1/agent/u/v1/chat"):
         status, _, body = call(host + path)
         assert (status, b"no address of a run" in body) == (400, True), path
-    for path in ("/trial", "/trial/c/x/1/agent/u/v1", "/nothing"):
+    for path in ("/trial", "/trial/c/x/1/agent/u/v1", "/nothing", "/any", "/any/v/v1/chat", "/trial/c/1/1/agent"):
         assert call(proxy.address.url + path)[0] == 400
     assert call(proxy.address.of_trial("other", 1, 1)["u"] + "/chat")[0] == 400
 

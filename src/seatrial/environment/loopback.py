@@ -9,6 +9,7 @@ import contextlib
 import itertools
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -18,6 +19,7 @@ __all__ = ["Exchange", "LoopbackServer"]
 _numbers = itertools.count(1)
 LARGEST = 256 * 1024 * 1024
 """Bytes of a request."""
+_PATIENCE_S = 1.0
 
 
 class Exchange(BaseHTTPRequestHandler):
@@ -129,14 +131,15 @@ class _Server(ThreadingHTTPServer):
         """A client that goes away in the middle is no error of ours."""
 
     def end(self) -> None:
-        """Close every connection and wait for its thread."""
+        """Close every connection and wait for its thread, but not for long: it may wait for somebody else."""
         with self._lock:
             still_open = dict(self._open)
         for request in still_open:
             with contextlib.suppress(OSError):
                 request.shutdown(socket.SHUT_RDWR)
+        patience = time.monotonic() + _PATIENCE_S
         for thread in still_open.values():
-            thread.join(timeout=5)
+            thread.join(timeout=max(patience - time.monotonic(), 0))
 
 
 class LoopbackServer:

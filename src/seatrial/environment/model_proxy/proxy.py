@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import select
 import socket
 import threading
 from collections.abc import Callable, Mapping
@@ -127,7 +126,7 @@ class ModelProxy:
 
     def _respond(self, exchange: Exchange) -> None:
         body = exchange.read_body()
-        parts = urlsplit(exchange.path).path.strip("/").split("/")
+        parts = urlsplit(exchange.path).path.removeprefix("/").split("/")
         if parts[0] != self._secret or len(parts) < 2:
             _refuse(exchange, "this is no address of a run")
         elif self._library is None or self._masks is None:
@@ -151,9 +150,12 @@ class ModelProxy:
         if isinstance(take, str):
             _refuse(exchange, take)
             return
-        name, *below = parts[1:] if shared else parts[5:]
+        name, *below = (parts[1:] if shared else parts[5:]) or [""]
         headers = _named(dict(exchange.headers.items()))
         upstream, query = unquote(name), urlsplit(exchange.path).query
+        if upstream not in self.address.upstreams:
+            _refuse(exchange, f"there is no model named {upstream!r} here")
+            return
         rest = self._below(upstream, "/".join(["", *below])) + (f"?{query}" if query else "")
         mask = masks.of(headers)
         request = request_of(upstream, exchange.command, rest, headers, body, mask)
@@ -165,7 +167,7 @@ class ModelProxy:
 
     def _below(self, upstream: str, path: str) -> str:
         """The path without that of the upstream's own address."""
-        return path.removeprefix(urlsplit(self.address.upstreams.get(upstream, "")).path.rstrip("/"))
+        return path.removeprefix(urlsplit(self.address.upstreams[upstream]).path.rstrip("/"))
 
     def _take_of(self, parts: list[str]) -> OpenTake | str:
         try:
@@ -261,9 +263,15 @@ def _pass_on_stream(exchange: Exchange, asked: _Asked, slot: Slot, incoming: Inc
 
 def _has_left(exchange: Exchange) -> bool:
     """Whether the client has closed its connection."""
+    connection = exchange.connection
     try:
-        readable, _, _ = select.select([exchange.connection], [], [], 0)
-        return bool(readable) and not exchange.connection.recv(1, socket.MSG_PEEK)
+        connection.setblocking(False)
+        try:
+            return not connection.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        finally:
+            connection.setblocking(True)
     except OSError:
         return True
 
