@@ -67,6 +67,17 @@ async def openai_agents(message):
         return done.final_output
 
 
+async def llamaindex(message):
+    from llama_index.core.agent.workflow import FunctionAgent
+    from llama_index.core.tools import FunctionTool
+
+    from llama_openai import OpenAILLM
+
+    llm = OpenAILLM(base_url=os.environ["OPENAI_BASE_URL"])
+    agent = FunctionAgent(tools=[FunctionTool.from_defaults(count)], llm=llm)
+    return str(await agent.run(user_msg=message))
+
+
 def judged(context):
     '''A judge: asks a model how good the answer is.'''
     from openai import OpenAI
@@ -77,7 +88,7 @@ def judged(context):
     score, _, reason = said.partition(" ")
     return Grade(name="judged", verdict="pass" if float(score) > 0.2 else "fail", score=float(score), reason=reason)
 """
-KINDS = ("function", "graph", "pydantic_ai", "openai_agents")
+KINDS = ("function", "graph", "pydantic_ai", "openai_agents", "llamaindex")
 
 
 @pytest.fixture
@@ -110,6 +121,7 @@ def outside_times(run: seatrial.Run) -> str:
     return dumps({**run.summary(), "times": None})
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # LlamaIndex's workflows look at deprecated attributes
 @pytest.mark.parametrize("agent", KINDS)
 def test_bl_078_repeats_are_trials_of_their_own_and_replayed_in_their_order(
     tmp_path: Path, counting: ModelServer, agent: str

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from seatrial.core.cassette import Cassette, Part, Take
 from seatrial.core.encoding import dumps
 from seatrial.environment.loopback import Exchange, LoopbackServer
+from seatrial.environment.model_proxy.address import Mode
 from seatrial.environment.model_proxy.content import (
     Masks,
     bytes_of,
@@ -24,7 +25,7 @@ from seatrial.environment.model_proxy.content import (
     request_of,
     split,
 )
-from seatrial.environment.model_proxy.proxy import Mode, ModelProxy
+from seatrial.environment.model_proxy.proxy import ModelProxy
 from seatrial.environment.secrets import Redactor
 
 SECRETS = {"VAULT_TOKEN": "tok-654321-abc", "CARD": "4111 1111 1111 1111"}

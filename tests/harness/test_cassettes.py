@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import seatrial
-from projects import case, write_project
+from projects import case, killed_at, write_project
 from seatrial.core.encoding import dumps
 from seatrial.errors import StorageError, UsageError
 from seatrial.testing.model_server import Call, CutOff, Held, HttpError, Line, ModelServer, NotJson, Reply, Request
@@ -122,6 +122,7 @@ def test_a_replayed_run_has_equal_results_and_asks_no_model(tmp_path: Path, mode
     assert not any(record.leftovers for record in (*first.trials, *second.trials))
 
 
+@pytest.mark.slow
 def test_faults_are_replayed_as_they_came(tmp_path: Path, model: Any) -> None:
     faults: Iterator[Line] = iter(
         [HttpError(429, "slow down", retry_after=0.01), Reply("hello"), NotJson("<html>"), CutOff(Reply("hello"))]
@@ -135,6 +136,7 @@ def test_faults_are_replayed_as_they_came(tmp_path: Path, model: Any) -> None:
     assert [record.replayed for record in second.trials] == [2, 1, 3]
 
 
+@pytest.mark.slow
 def test_concurrent_trials_are_told_apart(tmp_path: Path, model: Any) -> None:
     together = threading.Barrier(10)
     number = itertools.count()
@@ -164,6 +166,7 @@ def test_trials_in_processes_are_recorded_and_replayed(tmp_path: Path, model: An
     assert {record.replayed for record in second.trials} == {1}
 
 
+@pytest.mark.slow
 def test_an_answer_that_never_came_stays_away(tmp_path: Path, model: Any) -> None:
     never = threading.Event()
     model(lambda request: Held(never))
@@ -199,6 +202,7 @@ def test_attempts_are_recorded_one_by_one(tmp_path: Path, model: Any) -> None:
     assert results(first) == results(second)
 
 
+@pytest.mark.slow
 def test_what_is_drawn_by_chance_is_drawn_as_it_was_recorded(tmp_path: Path, model: Any) -> None:
     model(echo)
     folder = project(tmp_path)
@@ -341,6 +345,32 @@ def test_a_run_is_resumed_with_its_cassettes_and_in_no_other_mode(tmp_path: Path
     assert {record.replayed for record in run(folder, "replay", "b", trials=2).trials} == {1}
     with pytest.raises(UsageError, match='cassettes: was "record", now "replay"'):
         run(folder, "replay", "a", resume=True, trials=3)
+
+
+@pytest.mark.slow
+def test_a_recording_that_was_killed_goes_on_and_replays_whole(tmp_path: Path, model: Any) -> None:
+    server = model(echo)
+    folder = project(tmp_path, "of_planner")
+    (folder / "my_agent.py").write_text(
+        AGENT + "\n\ndef of_planner(environment):\n    def answer(m):\n"
+        "        with OpenAI(api_key='k', base_url=environment.model_base_urls['planner']) as client:\n"
+        "            return ask(client, [{'role': 'user', 'content': f'{m} {environment.trial_index}'}])\n"
+        "    return answer\n"
+    )
+    settings = (
+        folder / "seatrial.yaml"
+    ).read_text() + f"model_proxy: {{upstreams: {{planner: '{server.base_url}'}}}}\n"
+    (folder / "seatrial.yaml").write_text(settings)
+    tapes = ("--cassettes", str(folder / "tapes"), "--cassette-mode", "record", "--concurrency", "1")
+    arguments = ("run", "--output", "a", "--trials", "8", *tapes)
+    assert killed_at(0, folder / "tapes" / "dev" / "greets.json", *arguments, cwd=folder)
+    assert len(seatrial.load(folder / "a").trials) < 8
+    whole = seatrial.run(folder, output=folder / "a", resume=True)
+    assert len(whole.trials) == 8
+    server.close()
+    replayed = run(folder, "replay", "b", trials=8)
+    assert outputs(replayed) == outputs(whole)
+    assert {record.replayed for record in replayed.trials} == {1}
 
 
 @pytest.mark.parametrize(

@@ -192,3 +192,20 @@ async def test_openai_agents_plays_a_script(streaming: bool, responses: bool) ->
     total = result.context_wrapper.usage
     assert (total.input_tokens, total.output_tokens, total.input_tokens_details.cached_tokens) == (40, 17, 20)
     assert total.output_tokens_details.reasoning_tokens == 4
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # LlamaIndex's workflows look at deprecated attributes
+async def test_llamaindex_plays_a_script_through_the_openai_client() -> None:
+    from llama_index.core.agent.workflow import FunctionAgent
+    from llama_index.core.tools import FunctionTool
+
+    from llama_openai import OpenAILLM
+
+    with ModelServer() as server:
+        llm = OpenAILLM(base_url=server.script("li", [CALLS, SUMS]))
+        result = await FunctionAgent(tools=[FunctionTool.from_defaults(add)], llm=llm).run(user_msg="add")
+        first, second = server.requests_of("li")
+    assert str(result) == SUMS.text
+    assert [tool["function"]["name"] for tool in first.body["tools"]] == ["add"]
+    answered = [message for message in second.body["messages"] if message["role"] == "tool"]
+    assert sorted((message["tool_call_id"], message["content"]) for message in answered) == [("c-1", "3"), ("c-2", "7")]

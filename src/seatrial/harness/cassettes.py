@@ -11,9 +11,8 @@ from typing import get_args
 from seatrial.core.encoding import digest
 from seatrial.core.project import Project
 from seatrial.core.run import RunInfo
-from seatrial.environment.model_proxy.address import DEFAULT_UPSTREAM, OPENAI, ProxyAddress
+from seatrial.environment.model_proxy.address import DEFAULT_UPSTREAM, OPENAI, Mode, ProxyAddress
 from seatrial.environment.model_proxy.content import Masks
-from seatrial.environment.model_proxy.proxy import Mode, ModelProxy
 from seatrial.environment.model_proxy.variables import in_force
 from seatrial.environment.secrets import Redactor
 from seatrial.errors import StorageError, UsageError
@@ -28,6 +27,8 @@ class Cassettes:
     """The cassettes of one run. While it lasts, `in_force` has the project's variables point to the proxy."""
 
     def __init__(self, folder: Path, mode: Mode, upstreams: Mapping[str, str], variables: tuple[str, ...]) -> None:
+        from seatrial.environment.model_proxy.proxy import ModelProxy  # an HTTP server, for those who record alone
+
         self.folder, self.mode = folder, mode
         self._proxy = ModelProxy(mode, upstreams, variables)
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote, urlsplit
 
 from seatrial.core.cassette import Part
 from seatrial.core.encoding import dumps
 
-__all__ = ["DEFAULT_UPSTREAM", "OPENAI", "ProxyAddress", "TrialCalls"]
+__all__ = ["DEFAULT_UPSTREAM", "OPENAI", "Mode", "ProxyAddress", "TrialCalls"]
+
+Mode = Literal["record", "replay"]
 
 OPENAI = "OPENAI_BASE_URL"
 """The variable that OpenAI's clients, and many others, read."""
@@ -74,6 +75,8 @@ class ProxyAddress:
         return TrialCalls(**self._say("finish", **given))
 
     def _say(self, what: str, **given: Any) -> dict[str, Any]:
+        import http.client  # with all that it brings, for those who record alone
+
         parts = urlsplit(self.url)
         connection = http.client.HTTPConnection(parts.netloc, timeout=60)
         try:

@@ -13,13 +13,13 @@ import socket
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from seatrial.core.cassette import Part, RecordedRequest, RecordedResponse, Take
 from seatrial.core.encoding import dumps
 from seatrial.environment.loopback import Exchange, LoopbackServer
-from seatrial.environment.model_proxy.address import ProxyAddress, TrialCalls
+from seatrial.environment.model_proxy.address import Mode, ProxyAddress, TrialCalls
 from seatrial.environment.model_proxy.content import (
     Masks,
     bytes_of,
@@ -33,9 +33,8 @@ from seatrial.environment.model_proxy.takes import Library, OpenTake, Slot
 from seatrial.environment.model_proxy.upstream import Incoming, sent
 from seatrial.errors import StorageError
 
-__all__ = ["Mode", "ModelProxy"]
+__all__ = ["ModelProxy"]
 
-Mode = Literal["record", "replay"]
 JSON = {"Content-Type": "application/json"}
 _LOOK_S = 0.05
 _OUTSIDE = "no trial is running: model calls outside trials are neither recorded nor replayed"
