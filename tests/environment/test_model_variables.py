@@ -72,7 +72,8 @@ def test_what_is_set_meanwhile_stays_and_what_raises_restores_all_the_same() -> 
             os.environ["SEATRIAL_TEST_X"] = "1"
             raise KeyError
 
-    pytest.raises(KeyError, fails)
+    with pytest.raises(KeyError):
+        fails()
     assert os.environ[OPENAI] == "http://before/v1"
     assert os.environ.pop("SEATRIAL_TEST_X") == "1"
 

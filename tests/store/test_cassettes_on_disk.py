@@ -34,6 +34,16 @@ def test_what_was_written_is_read_back_equal_from_a_file_a_case(tmp_path: Path) 
     assert text.endswith("}\n")
 
 
+def test_a_file_that_was_replaced_is_read_anew_whoever_replaced_it(tmp_path: Path) -> None:
+    reader, writer = (CassetteFolder(tmp_path, "dev", "a") for _ in range(2))
+    for trial in (1, 2, 3):
+        for number in range(20):
+            writer.write(f"c{number}", trial, "agent", 0, TAKE)
+            assert [found.trial for found in reader.read(f"c{number}").trials] == list(range(1, trial + 1))
+    reader.path("c0").unlink()
+    assert reader.read("c0").trials == ()
+
+
 def test_another_spec_of_the_agent_starts_afresh(tmp_path: Path) -> None:
     CassetteFolder(tmp_path, "dev", "sha256:a").write("c", 1, "agent", 0, TAKE)
     other = CassetteFolder(tmp_path, "dev", "sha256:b")

@@ -20,6 +20,8 @@ from seatrial.store.atomic import write_text
 __all__ = ["CassetteFolder", "read_seed", "write_seed"]
 
 _SEED = "cassettes.json"
+_HELD = 16
+"""Files that are kept in memory."""
 
 
 class CassetteFolder:
@@ -28,6 +30,8 @@ class CassetteFolder:
     def __init__(self, folder: Path, build: str, agent: str) -> None:
         """`agent` is the digest of the agent's spec."""
         self.folder, self.build, self.agent = folder, build, agent
+        self._read: dict[Path, tuple[tuple[int, ...], Cassette]] = {}
+        """The files read last, by what tells that they are still the same."""
 
     def path(self, case_id: str) -> Path:
         """The file of a case."""
@@ -37,18 +41,23 @@ class CassetteFolder:
         """The recording of a case, an empty one where there is none. StorageError when it cannot be read."""
         path = self.path(case_id)
         try:
-            text = path.read_bytes()
+            return self._as_it_is(path)
         except FileNotFoundError:
             return Cassette(build=self.build, agent=self.agent, case=case_id)
         except OSError as error:
             raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
-        try:
-            return Cassette.model_validate_json(text)
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(str(part) for part in first["loc"])
-            why = f"{place}: {first['msg']}" if place else first["msg"]
-            raise StorageError(f"{path}: is no whole cassette ({why}); remove it and record the case again") from error
+
+    def _as_it_is(self, path: Path) -> Cassette:
+        """Read anew only where it was replaced: each trial asks for its case's file."""
+        stat = path.stat()
+        state = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+        known, cassette = self._read.pop(path, ((), None))
+        if cassette is None or known != state:
+            cassette = _parsed(path, path.read_bytes())
+        self._read[path] = (state, cassette)
+        for oldest in list(self._read)[:-_HELD]:
+            self._read.pop(oldest, None)
+        return cassette
 
     def write(self, case_id: str, trial: int, part: Part, position: int, take: Take) -> None:
         """Put an attempt's recording at its position (from 0) of the trial; what stood there and after it goes.
@@ -82,6 +91,16 @@ class CassetteFolder:
         builds = sorted(path.name for path in self.folder.iterdir() if path.is_dir()) if self.folder.is_dir() else []
         hint = did_you_mean(file_name(self.build), builds)
         return f"there is no recording of build {self.build!r} in {self.folder}" + (f"; {hint}" if hint else "")
+
+
+def _parsed(path: Path, text: bytes) -> Cassette:
+    try:
+        return Cassette.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        why = f"{place}: {first['msg']}" if place else first["msg"]
+        raise StorageError(f"{path}: is no whole cassette ({why}); remove it and record the case again") from error
 
 
 class _Index(Frozen):
