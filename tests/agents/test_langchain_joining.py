@@ -146,7 +146,8 @@ def test_where_no_framework_is_installed_nothing_waits_for_one(tmp_path: Path) -
     hide = """
 from importlib.machinery import PathFinder
 found = PathFinder.find_spec
-hidden = ("langchain_core", "langsmith", "llama_index", "llama_index_instrumentation", "agents", "pydantic_ai", "google")
+langchain = ("langchain_core", "langsmith")
+hidden = (*langchain, "llama_index", "llama_index_instrumentation", "agents", "pydantic_ai", "google")
 def without(name, path=None, target=None):
     return None if name.partition(".")[0] in hidden else found(name, path, target)
 PathFinder.find_spec = without

@@ -43,6 +43,17 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @click.option("--seed", type=int, metavar="N", help="Seed of the run (default: random, on record).")
 @click.option("--tools", type=click.Choice(["stand_in", "real"]), help="Whether stand-ins answer for tools.")
+@click.option(
+    "--cassettes",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Folder of recorded model calls.",
+)
+@click.option(
+    "--cassette-mode",
+    type=click.Choice(["off", "record", "replay"]),
+    help="Record model calls into --cassettes, or answer them from there and never live.",
+)
 @click.option("--isolation", type=click.Choice(["thread", "process"]), help="Where each trial runs.")
 @click.option("--executor", metavar="NAME", help="local, or dask: trials on a cluster.")
 @click.option("--scheduler", metavar="ADDRESS", help="The cluster's scheduler (tcp://...); without it one on loopback.")

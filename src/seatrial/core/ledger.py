@@ -51,6 +51,8 @@ class Likeness(NamedTuple):
     grader_failures: tuple[GraderFailure, ...]
     """Without messages."""
     has_leftovers: bool
+    recorded: int
+    replayed: int
 
 
 class Entry:
@@ -169,6 +171,14 @@ class Entry:
     @property
     def has_leftovers(self) -> bool:
         return self._alike.has_leftovers
+
+    @property
+    def recorded(self) -> int:
+        return self._alike.recorded
+
+    @property
+    def replayed(self) -> int:
+        return self._alike.replayed
 
 
 Counted = Entry | TrialRecord
@@ -377,6 +387,8 @@ def _key(record: TrialRecord) -> tuple[Any, ...]:
         tuple((each.name, each.verdict, each.score, each.required, _tallies(each.tallies)) for each in record.grades),
         tuple((failure.name, failure.error, failure.required) for failure in record.grader_failures),
         bool(record.leftovers),
+        record.recorded,
+        record.replayed,
     )
 
 
@@ -400,4 +412,6 @@ def _likeness_of(record: TrialRecord) -> Likeness:
         grades=tuple(grade.model_copy(update=_SILENT) for grade in record.grades),
         grader_failures=tuple(failure.model_copy(update={"message": ""}) for failure in record.grader_failures),
         has_leftovers=bool(record.leftovers),
+        recorded=record.recorded,
+        replayed=record.replayed,
     )

@@ -10,7 +10,17 @@ from seatrial.core.case import Retries
 from seatrial.core.frozen import Frozen
 from seatrial.core.usage import Price
 
-__all__ = ["AgentSpec", "HistorySpec", "JudgeSpec", "Project", "RateLimit", "RatesSpec", "RunOptions", "SuiteSpec"]
+__all__ = [
+    "AgentSpec",
+    "HistorySpec",
+    "JudgeSpec",
+    "ModelProxySpec",
+    "Project",
+    "RateLimit",
+    "RatesSpec",
+    "RunOptions",
+    "SuiteSpec",
+]
 
 
 class AgentSpec(Frozen):
@@ -64,6 +74,21 @@ class RatesSpec(Frozen):
     tools: dict[str, RateLimit] = Field(default_factory=dict)
 
 
+class ModelProxySpec(Frozen):
+    """What recording and replaying model calls stands in front of, beside `OPENAI_BASE_URL`."""
+
+    env: tuple[str, ...] | dict[str, str] = ()
+    """More environment variables that hold a base URL: their names, or each with the URL that it stands for when it is
+    not set."""
+    upstreams: dict[str, str] = Field(default_factory=dict)
+    """Base URLs by names of one's own, for `environment.model_base_urls`."""
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The URL of each variable where it is not set; empty text where none is known."""
+        return dict(self.env) if isinstance(self.env, dict) else dict.fromkeys(self.env, "")
+
+
 class HistorySpec(Frozen):
     """Where past runs are indexed."""
 
@@ -91,7 +116,7 @@ class Project(Frozen):
     isolation: Literal["thread", "process"] = "thread"
     rates: RatesSpec = RatesSpec()
     retries: Retries = Retries()
-    model_proxy: dict[str, Any] = Field(default_factory=dict)
+    model_proxy: ModelProxySpec = ModelProxySpec()
     root: str = Field(default="", exclude=True)
     """Absolute folder of the project."""
     secrets: dict[str, str] = Field(default_factory=dict, exclude=True, repr=False)

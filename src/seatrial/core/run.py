@@ -76,6 +76,8 @@ class RunInfo(Frozen):
     """Of Python, Seatrial and the agent's framework."""
     git_commit: str | None = None
     command: tuple[str, ...] = ()
+    cassettes: str = ""
+    """`record` or `replay`: whether its model calls were recorded, or answered from recordings; empty: neither."""
     regraded_from: str = ""
     """Id of the run whose traces were graded again; empty: the agent was run."""
     rerun_of: str = ""

@@ -291,6 +291,8 @@ class Trace(Frozen):
     steps: int | None = None
     """Model calls of any agent; where none was seen, tool calls (see `steps_are_tool_calls`); None: not observed."""
     steps_are_tool_calls: bool = False
+    replayed: int = 0
+    """Answers of models that came from a cassette and not from the model."""
 
     def of(self, event_type: type[_E]) -> Iterator[_E]:
         """The events of one type, in order."""

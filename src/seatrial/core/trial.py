@@ -135,6 +135,10 @@ class TrialRecord(Frozen):
     canaries_planted: bool = False
     """The Python fixture planted other canaries than its file names; their values are on no record."""
     observes: tuple[str, ...] = ()
+    recorded: int = 0
+    """Exchanges with models that went into a cassette."""
+    replayed: int = 0
+    """Answers of models that came from a cassette: such a trial is no evidence beyond the one that was recorded."""
     leftovers: tuple[Leftover, ...] = ()
     """What the trial left behind it, as far as the harness looks."""
     trace_at: int | None = None

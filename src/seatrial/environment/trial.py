@@ -96,6 +96,8 @@ class TrialEnvironment:
         """Whether frameworks behind a plain function are recorded; False where another adapter sees it all."""
         self.pace = Pace()
         """Holds calls back where the project limits their rate."""
+        self.model_base_urls: Mapping[str, str] = {}
+        """Where this trial's model calls go, by the variable or the name in `model_proxy.upstreams`."""
         self.faults: list[Any] = list(spec.faults)
         """FaultSpec or mappings; what a Python fixture leaves here is in force."""
         self.approvals: list[Any] = list(spec.approvals)
@@ -244,6 +246,12 @@ class TrialEnvironment:
             agent = self._acting_agent()
             event = event if agent is None else replace(event, agent=agent)
         self.recorder.report(event)
+
+    @property
+    def model_base_url(self) -> str | None:
+        """The base URL for an OpenAI-compatible client of this trial: the recording proxy's where there is one, else
+        what `OPENAI_BASE_URL` says; None: the client's own default."""
+        return self.model_base_urls.get("OPENAI_BASE_URL")
 
     def wait_for_model(self, name: str) -> None:
         """Wait until this model may be called again, where seatrial.yaml limits its rate: for an agent that calls its

@@ -78,11 +78,13 @@ def approve(
 
     `fresh` is the plan of fresh trials, None to take the run's own. Refused are a run that did not finish or is not as
     it was written (then nothing is run), and one of which a gate, of level review too, does not hold or cannot be
-    decided; review conditions are shown. Raises UsageError for wrong words and a curtailed run, StorageError for an
-    output that cannot be written, all before any trial.
+    decided; review conditions are shown. Raises UsageError for wrong words, a curtailed run and a replayed one,
+    StorageError for an output that cannot be written, all before any trial.
     """
     check_terms(approver, reason, output, expires)
     _refuse_curtailed(folder)
+    if fresh is None:
+        _refuse_replayed(folder)
     if fresh is not None and is_fit(folder):
         folder = _finished(execute(fresh, on_trial)).folder
     gated = judge([folder], rules, for_approval=True)
@@ -132,6 +134,14 @@ def _refuse_curtailed(folder: Path) -> None:
         raise UsageError(
             f"{folder}: the run stopped cases once they were decided (--stop-when-decided), so which trials it has "
             "depends on their outcomes; approve a run without it"
+        )
+
+
+def _refuse_replayed(folder: Path) -> None:
+    if RunFolder(folder).info.cassettes == "replay":
+        raise UsageError(
+            f"{folder}: the run was replayed from cassettes, so its trials are no fresh evidence; approve the run that "
+            "recorded them, or without --no-fresh"
         )
 
 

@@ -20,6 +20,8 @@ def executor_for(planned: Plan, settings: TrialSettings) -> Executor:
     name = "local" if request.debug else request.executor or "local"
     if request.scheduler is not None and name == "local":
         raise UsageError("a scheduler is for trials on other machines; add --executor dask")
+    if planned.cassettes is not None and name != "local":
+        raise UsageError(f"cassettes need trials on this machine; run without --executor {name}")
     here = name == "local" and planned.isolation == "thread"
     site = Site(
         agent=planned.agent,

@@ -91,6 +91,11 @@ class Candidate:
             what = "stopped cases once they were decided (--stop-when-decided)"
             raise UsageError(f"{curtailed[0]}: {what}; such a run is pooled with no other")
 
+        replayed = [folder for folder, info in zip(self.folders, self.infos, strict=True) if info.cassettes == "replay"]
+        if replayed and len(self.folders) > 1:
+            what = "was replayed from cassettes, so its trials are those that were recorded"
+            raise UsageError(f"{replayed[0]}: {what}; such a run is pooled with no other")
+
     @cached_property
     def cases(self) -> tuple[Case, ...]:
         """Every case of the runs, in order of appearance."""

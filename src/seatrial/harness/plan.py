@@ -35,6 +35,7 @@ from seatrial.environment.workspace import FileFixture
 from seatrial.errors import Diagnostic, InputError, UsageError, did_you_mean
 from seatrial.graders import graders_for
 from seatrial.harness.budgeting import budget_of, refuse_unknown_prices
+from seatrial.harness.cassettes import Cassettes, cassettes_for, loading
 from seatrial.harness.own_code import at_first_place, problem_at_case, problems_with_code
 from seatrial.harness.resuming import as_it_was, continued, is_complete, stored_run
 from seatrial.loading.cases import load_cases
@@ -85,6 +86,10 @@ class Request:
     timeout_s: float | None = None
     seed: int | None = None
     tools: str | None = None
+    cassettes: Path | None = None
+    """The folder of recorded model calls."""
+    cassette_mode: str | None = None
+    """`record`, `replay` or `off`; None is off."""
     isolation: str | None = None
     """`thread` or `process`: where each trial runs."""
     executor: str | None = None
@@ -141,6 +146,8 @@ class Plan:
     budget: Budget = NO_LIMIT
     resumes: bool = False
     """Whether the run was begun before; `info` is then that run's."""
+    cassettes: Cassettes | None = None
+    """Records or replays model calls; None: they go where they go."""
     complete: bool = False
     """Whether that run has finished all that is asked for, so that nothing is to be run or written."""
 
@@ -237,6 +244,17 @@ def plan(request: Request, found: Selected | None = None) -> Plan:
     stored = stored_run(request.output) if request.resume else None
     request = request if stored is None else _as_it_was(request, stored)
     found = found or selected(request)
+    hidden = found.hidden & {case.id for case in found.cases}
+    cassettes = cassettes_for(found.project, hidden, request.cassettes, request.cassette_mode)
+    with loading(cassettes):
+        if cassettes is not None and request.seed is None:
+            request = replace(request, seed=cassettes.seed)
+        return _plan(request, found, stored, budget, cassettes)
+
+
+def _plan(
+    request: Request, found: Selected, stored: RunInfo | None, budget: Budget, cassettes: Cassettes | None
+) -> Plan:
     project, warnings = found.project, found.warnings
     forget_projects()
     with importable(project.root), redirect_stdout(sys.stderr):
@@ -267,6 +285,7 @@ def plan(request: Request, found: Selected | None = None) -> Plan:
         warnings=warnings,
         budget=budget,
         resumes=stored is not None,
+        cassettes=cassettes,
         complete=complete,
     )
 
@@ -479,6 +498,7 @@ def _info(
             item.case.environment.fixture: item.fixture_digest for item in planned if item.case.environment.fixture
         },
         curtailed=request.stop_when_decided,
+        cassettes="" if request.cassette_mode in (None, "off") else request.cassette_mode,
         policies=rules_on_record(planned),
         options=_options(request),
         judge={} if project.judge is None else project.judge.model_dump(mode="json", exclude_none=True),
@@ -505,7 +525,7 @@ def _build_id(name: str | None, version: str) -> str:
 
 
 _SELECTING = ("select", "suite", "tag", "risk", "keyword")
-_RUNNING = ("trials", "concurrency", "timeout_s", "seed", "tools", "isolation", "set")
+_RUNNING = ("trials", "concurrency", "timeout_s", "seed", "tools", "isolation", "set", "cassettes", "cassette_mode")
 _SPENDING = ("max_cost", "max_time", "allow_unknown_cost", "stop_when_decided")
 _SHOWN = (*_SELECTING, *_RUNNING, *_SPENDING)
 """Options that go on record."""
@@ -513,6 +533,7 @@ _SHOWN = (*_SELECTING, *_RUNNING, *_SPENDING)
 
 def _options(request: Request) -> Mapping[str, Any]:
     asked = {name: value for name in _SHOWN if (value := getattr(request, name)) not in (None, (), "", False)}
+    asked |= {name: str(value.absolute()) for name, value in asked.items() if isinstance(value, Path)}
     return asked if request.ids is None else asked | {"named_cases_only": True}
 
 

@@ -40,9 +40,12 @@ def stored_run(folder: Path | None) -> RunInfo | None:
 def as_it_was(stored: RunInfo) -> dict[str, Any]:
     """What a request that says nothing of it takes from the run, by the request's names."""
     return {
-        **{name: stored.options.get(name) for name in ("trials", "timeout_s", "tools", "isolation")},
+        **{name: stored.options.get(name) for name in _KEPT},
         "seed": stored.seed,
     }
+
+
+_KEPT = ("trials", "timeout_s", "tools", "isolation", "cassettes", "cassette_mode")
 
 
 def is_complete(folder: Path, stored: RunInfo, now: RunInfo) -> bool:
@@ -84,7 +87,7 @@ _MASKED = ("agent", "judge")
 def _changes(stored: RunInfo, now: RunInfo) -> Iterator[str]:
     yield from _case_changes(stored, now)
     yield from _differing("agent", stored.agent, now.agent)
-    for name in ("build_id", "seed"):
+    for name in ("build_id", "seed", "cassettes"):
         before, after = getattr(stored, name), getattr(now, name)
         if before != after:
             yield f"{name}: was {_shown(before)}, now {_shown(after)}"

@@ -25,6 +25,7 @@ from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
 from seatrial.errors import Diagnostic, ExitCode, StorageError, UsageError, did_you_mean
 from seatrial.harness.budgeting import course_of, resume_command, trials_of
+from seatrial.harness.cassettes import running
 from seatrial.harness.executors import executor_for
 from seatrial.harness.hidden import veiled_case, veiled_record, veiled_trace
 from seatrial.harness.plan import Plan, Request, importable, plan
@@ -168,9 +169,10 @@ def _executing(
     KeyboardInterrupt is swallowed (the run says `interrupted`), anything else passes on; so does a second
     KeyboardInterrupt, which waits for nothing.
     """
-    executor = executor_for(planned, settings_for(planned, debugger))
     open_run = RunWriter.resume if planned.resumes else RunWriter.create
-    with importable(planned.project.root), _same_folder():
+    recording = running(planned.cassettes, planned.info, planned.redactor)
+    with importable(planned.project.root), _same_folder(), recording:
+        executor = executor_for(planned, settings_for(planned, debugger))
         writer = open_run(planned.folder, planned.info, _definitions(planned), planned.redactor)
         if not planned.info.rerun_of:
             remember(planned.folder, Path(planned.project.root))
@@ -253,6 +255,8 @@ def execute(
 
 def _complete(planned: Plan) -> Run:
     """The run that had finished before."""
+    if planned.cassettes is not None:
+        planned.cassettes.close()
     return replace(load(planned.folder), warnings=planned.warnings)
 
 
@@ -267,8 +271,9 @@ def run(project: str | Path = ".", select: Sequence[str] | str = (), **options: 
 
     `options` are those of the command line, with underscores: agent (a spec, or the agent itself), build, trials,
     concurrency, suite, tag, risk, keyword, output, resume, seed, tools, isolation, executor, scheduler, timeout_s, set,
-    debug, max_cost, max_time, allow_unknown_cost, stop_when_decided. Works inside a running loop (it blocks the
-    caller); `arun` is the awaitable door. Raises UsageError, InputError, NothingSelected, StorageError.
+    debug, max_cost, max_time, allow_unknown_cost, stop_when_decided, cassettes, cassette_mode. Works inside a running
+    loop (it blocks the caller); `arun` is the awaitable door. Raises UsageError, InputError, NothingSelected,
+    StorageError.
     """
     return execute(plan(_request(project, select, options)))
 
@@ -297,7 +302,10 @@ def _several(value: Sequence[str] | str) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
-_READ: dict[str, Callable[[Any], Any]] = {**dict.fromkeys(("suite", "tag", "risk", "set"), _several), "output": Path}
+_READ: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("suite", "tag", "risk", "set"), _several),
+    **dict.fromkeys(("output", "cassettes"), Path),
+}
 """Options that may be given more simply than a Request holds them."""
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from seatrial.environment.pace import Rates
 from seatrial.environment.surroundings import Surroundings
+from seatrial.harness.cassettes import model_urls
 from seatrial.harness.plan import Plan
 from seatrial.runner.trial import TrialSettings
 from seatrial.runner.waiting import Places
@@ -18,6 +19,8 @@ def settings_for(planned: Plan, debugger: Callable[[BaseException], None] | None
     """Settings of the plan's trials; `debugger` is called with what an agent raised."""
     project, budget = planned.project, planned.budget
     return TrialSettings(
+        model_urls=model_urls(project),
+        proxy=None if planned.cassettes is None else planned.cassettes.address,
         prices=project.prices,
         seed=planned.info.seed,
         priced_only=budget.cost_usd is not None and not budget.allow_unknown_cost,

@@ -10,7 +10,8 @@ after there, what the run may spend here. What trials leave behind is looked for
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +19,8 @@ from typing import Any
 
 from seatrial.core.ports import Agent, PlannedCase
 from seatrial.core.project import AgentSpec
+from seatrial.environment.model_proxy.address import ProxyAddress
+from seatrial.environment.model_proxy.variables import in_force
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.errors import UsageError
 from seatrial.harness.plan import Plan, Request, importable, plan
@@ -27,7 +30,7 @@ from seatrial.runner.trial import TrialSettings
 __all__ = ["ProjectBench", "bench", "request_as_data", "setup_for"]
 
 _ELSEWHERE = ("concurrency", "isolation", "executor", "scheduler", "max_time", "stop_when_decided")
-_LEFT_OUT = ("output", "resume", "command", "debug", *_ELSEWHERE)
+_LEFT_OUT = ("output", "resume", "command", "debug", "cassettes", "cassette_mode", *_ELSEWHERE)
 """What of a request decides nothing about a single trial."""
 
 
@@ -37,6 +40,7 @@ def setup_for(planned: Plan, request: Request) -> dict[str, Any]:
         "request": request_as_data(replace(request, project=Path(planned.project.root))),
         "seed": planned.info.seed,
         "scratch": str(planned.scratch()),
+        "proxy": None if planned.cassettes is None else planned.cassettes.address.as_data(),
     }
 
 
@@ -65,9 +69,11 @@ def _request_of(data: dict[str, Any]) -> Request:
 
 def bench(setup: dict[str, Any]) -> ProjectBench:
     """The project of a setup, loaded."""
-    planned = plan(_request_of(setup["request"]))
+    proxy = ProxyAddress.from_data(setup["proxy"]) if setup["proxy"] else None
+    with in_force(proxy):
+        planned = plan(_request_of(setup["request"]))
     planned.scratch.path = Path(setup["scratch"]) if setup["scratch"] else None
-    settings = replace(settings_for(planned), seed=setup["seed"], surroundings=None)
+    settings = replace(settings_for(planned), seed=setup["seed"], surroundings=None, proxy=proxy)
     return ProjectBench(planned, planned.agent, settings)
 
 
@@ -79,9 +85,11 @@ class ProjectBench:
     agent: Agent[TrialEnvironment]
     settings: TrialSettings
 
-    def surroundings(self) -> AbstractContextManager[None]:
-        """Modules of the project can be imported."""
-        return importable(self.plan.project.root)
+    @contextmanager
+    def surroundings(self) -> Iterator[None]:
+        """Modules of the project can be imported, and its model calls find the proxy where there is one."""
+        with importable(self.plan.project.root), in_force(self.settings.proxy):
+            yield
 
     @cached_property
     def _cases(self) -> dict[str, PlannedCase]:

@@ -12,6 +12,7 @@ from seatrial.core.ledger import Counted
 from seatrial.core.ports import PlannedCase
 from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
+from seatrial.harness.cassettes import model_urls
 from seatrial.harness.plan import Plan, importable
 from seatrial.proving.census import Census, census, changes
 from seatrial.runner.executors.local import LocalExecutor
@@ -89,7 +90,9 @@ def play(planned: Plan, arrangement: Arrangement, tell: Tell) -> None:
         planned.hidden,
         planned.redactor.value,
     )
-    settings = TrialSettings(prices=planned.project.prices, seed=planned.info.seed)
+    settings = TrialSettings(
+        prices=planned.project.prices, seed=planned.info.seed, model_urls=model_urls(planned.project)
+    )
     with importable(planned.project.root):
         if together and arrangement.suspects:
             source._before = census(root)

@@ -16,17 +16,19 @@ __all__ = ["comparison_data", "divergence_data", "figures_data"]
 
 
 def comparison_data(comparison: Comparison, *, strict: bool = False) -> dict[str, Any]:
-    """`{verdict, baseline, candidate, curtailed, problems, counts, cases, figures}` as JSON data, urgent cases first.
+    """`{verdict, baseline, candidate, curtailed, replayed, problems, counts, cases, figures}` as JSON data.
 
-    A case whose trials changed has under `divergence` where both trajectories first part; null when they do not, or
-    when a side has no trace. `curtailed` names the sides of which only verdicts compare. `figures` are over the
-    cases that both sides ran in the same form.
+    Urgent cases come first. A case whose trials changed has under `divergence` where both trajectories first part;
+    null when they do not, or when a side has no trace. `curtailed` names the sides of which only verdicts compare,
+    `replayed` those with trials that were replayed from cassettes. `figures` are over the cases that both sides ran in
+    the same form.
     """
     return {
         "verdict": VERDICTS[comparison.exit_code(strict=strict)],
         "baseline": comparison.baseline,
         "candidate": comparison.candidate,
         "curtailed": list(comparison.curtailed),
+        "replayed": list(comparison.replayed),
         "problems": list(comparison.problems),
         "counts": {str(change): count for change, count in comparison.counts.items()},
         "cases": [_case(row) for row in comparison.cases],

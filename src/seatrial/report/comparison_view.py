@@ -61,6 +61,9 @@ def _sides(screen: Screen, comparison: Comparison) -> None:
     if comparison.curtailed:
         which = " and ".join(comparison.curtailed)
         screen.line(Text(f"the {which} stopped cases once they were decided: only verdicts compare", style="yellow"))
+    for which in comparison.replayed:
+        said = f"trials of the {which} were replayed from cassettes: no evidence beyond the run that recorded them"
+        screen.line(Text(said, style="yellow"))
     for problem in comparison.problems[:PROBLEMS_SHOWN]:
         screen.line(Text.assemble(("not as it was written  ", "yellow"), screen.text(problem)))
     if len(comparison.problems) > PROBLEMS_SHOWN:

@@ -6,7 +6,7 @@ a suite that does not gate is never more than `skipped`, with what became of it 
 comes to the same verdict as the run's exit code.
 
 Data is literal: what XML 1.0 cannot hold, and what no reader could see, stands there as an escape such as `\\x1b`.
-Nothing but durations, times of day and ids differs between two runs that behave alike.
+Nothing but durations, times of day, ids and the note on cassettes differs between two runs that behave alike.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from seatrial.core.encoding import shortened
 from seatrial.report.literal import lines, literal, value_text
 from seatrial.report.reasons import case_reasons, trial_list, verdict_word
+from seatrial.report.replays import cassette_note
 
 __all__ = ["junit_text"]
 
@@ -68,13 +69,13 @@ def _suite(root: Element, suite: Row, summary: Row, spent: Mapping[str, float], 
     element.set("time", _seconds(sum(spent.get(case["id"], 0) for case in cases)))
     if summary["times"]["started"]:
         element.set("timestamp", literal(summary["times"]["started"].removesuffix("Z")))
-    _properties(element, suite, summary["times"])
+    _properties(element, suite, summary["times"], cassette_note(summary))
     for case in cases:
         _case(element, case, spent.get(case["id"], 0), run)
     return element
 
 
-def _properties(parent: Element, suite: Row, times: Row) -> None:
+def _properties(parent: Element, suite: Row, times: Row, cassettes: str) -> None:
     rate = suite["rate"]
     found = {
         "build": times["build_id"],
@@ -82,7 +83,7 @@ def _properties(parent: Element, suite: Row, times: Row) -> None:
         "gates": "yes" if suite["gate"] else "no, reported only",
         "pass_rate": "none" if rate is None else f"{rate['rate']:.4f}",
         "trials": f"{suite['trials']['passed']} of {suite['trials']['planned']} passed",
-    }
+    } | ({"cassettes": cassettes} if cassettes else {})
     properties = SubElement(parent, "properties")
     for name, value in found.items():
         SubElement(properties, "property", name=name, value=literal(value))

@@ -19,6 +19,7 @@ from seatrial.report.literal import lines
 from seatrial.report.metric_text import difference_text, figure_of, limit_of
 from seatrial.report.reasons import case_reasons, trial_list, verdict_word
 from seatrial.report.release_rows import FigureLine, SuiteLine, build_parts, figure_lines, suite_lines
+from seatrial.report.replays import cassette_note
 from seatrial.report.screen import percent, times
 from seatrial.verdict.comparison import Comparison
 
@@ -112,6 +113,10 @@ def _head(summary: Row, decision: Decision | None) -> Iterable[str]:
         yield ""
         yield f"Baseline {_build(decision.baseline)}"
     yield ""
+    note = cassette_note(summary)
+    if note:
+        yield f"{DOUBT} {note}" if summary["times"]["cassettes"] == "replay" else note
+        yield ""
     reasons = decision.reasons if decision is not None else ()
     for reason in reasons:
         yield f"- {code(reason)}"

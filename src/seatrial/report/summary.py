@@ -239,6 +239,7 @@ def _times(info: RunInfo, results: Sequence[CaseResult]) -> dict[str, Any]:
         "started": info.started,
         "ended": info.ended,
         "seed": info.seed,
+        "cassettes": info.cassettes or None,
         "latency": _row(latency(results)),
         "trials": Lazily(_Recorded(results), _time),
     }
@@ -246,7 +247,14 @@ def _times(info: RunInfo, results: Sequence[CaseResult]) -> dict[str, Any]:
 
 def _time(trial: Trial) -> dict[str, Any]:
     last = trial.last
-    return {"id": last.case_id, "trial": last.trial_index, "started": last.started, "ms": last.latency_ms}
+    return {
+        "id": last.case_id,
+        "trial": last.trial_index,
+        "started": last.started,
+        "ms": last.latency_ms,
+        "recorded": last.recorded,
+        "replayed": last.replayed,
+    }
 
 
 class _Recorded(Sequence[Trial]):

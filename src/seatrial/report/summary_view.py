@@ -13,6 +13,7 @@ from seatrial.core.encoding import shortened
 from seatrial.report.case_table import legend, print_case_table
 from seatrial.report.literal import value_text
 from seatrial.report.reasons import case_reasons, trial_list, verdict_word
+from seatrial.report.replays import cassette_note
 from seatrial.report.screen import (
     STATUS_STYLES,
     VERDICT_STYLES,
@@ -293,6 +294,9 @@ def _figure_rows(screen: Screen, summary: Row) -> Iterable[tuple[str, Text]]:
     if figures["saved"] is not None:
         yield "saved", _saved(screen, figures["saved"], trials)
     yield "latency", _latency(screen, summary["times"]["latency"])
+    note = cassette_note(summary)
+    if note:
+        yield "cassettes", Text(note, style="yellow" if summary["times"]["cassettes"] == "replay" else "")
 
 
 def _behind(rate: Row | None) -> str:

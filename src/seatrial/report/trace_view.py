@@ -323,7 +323,8 @@ def _foot(screen: Screen, record: TrialRecord) -> Text:
     took = "" if record.latency_ms is None else seconds(record.latency_ms)
     seed = "" if record.seed is None else f"seed {record.seed}"
     style = "dim" if record.stop_reason is StopReason.ANSWERED else "red"
-    return screen.join([Text(ended, style=style), steps + unit, count, cost, took, seed])
+    said = Text(f"{times(record.replayed, 'answer')} replayed" if record.replayed else "", style="yellow")
+    return screen.join([Text(ended, style=style), steps + unit, count, cost, took, seed, said])
 
 
 def _all_attempts(screen: Screen, trial: Trial) -> Text:

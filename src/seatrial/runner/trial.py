@@ -39,6 +39,8 @@ from seatrial.core.trajectory import trace_tallies
 from seatrial.core.trial import InvalidReason, Leftover, TrialRecord
 from seatrial.core.usage import Price, cost_of_calls, sum_tokens
 from seatrial.environment.failure import FixtureError, as_raised, cancelled_by_us
+from seatrial.environment.model_proxy.address import ProxyAddress, TrialCalls
+from seatrial.environment.model_proxy.variables import own_addresses
 from seatrial.environment.pace import Pace, Rates
 from seatrial.environment.recorder import StepLimitReached
 from seatrial.environment.spending import CostLimitReached, Spending
@@ -46,6 +48,7 @@ from seatrial.environment.surroundings import Surroundings
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.runner.capture import Log
 from seatrial.runner.grading import Grading, context_of, error_text, grade
+from seatrial.runner.recording import NO_CALLS, Recording
 from seatrial.runner.threads import in_thread
 from seatrial.runner.users import conversation
 from seatrial.runner.waiting import Places
@@ -71,6 +74,10 @@ class TrialSettings:
     """Called with what the agent raised, before anything is cleaned up (post-mortem debugging)."""
     surroundings: Surroundings | None = None
     """Tells what trials leave behind; None: nobody looks."""
+    model_urls: Mapping[str, str] = field(default_factory=dict)
+    """Base URLs of models by name, as the agent gets them where there is no proxy."""
+    proxy: ProxyAddress | None = None
+    """Records or replays model calls; None: they go where they go."""
 
 
 @dataclass
@@ -100,6 +107,8 @@ class _Course:
     """The surroundings stand, and can be observed."""
     cut: bool = False
     """The agent's part is over, whatever its code still does."""
+    calls: TrialCalls = NO_CALLS
+    """What came through the proxy of model calls."""
 
     def copy(self, pace: Pace) -> _Course:
         """What is known so far, out of reach of whoever fills in this one."""
@@ -154,6 +163,9 @@ class TrialAttempt:
         recorder, pace = self.environment.recorder, self.environment.pace
         recorder.spending = Spending(settings.prices, planned.case.limits.cost_usd, settings.priced_only)
         pace.rates = settings.rates or pace.rates
+        place = (planned.case.id, trial_index, attempt)
+        self._recording = Recording(settings.proxy, place, settings.model_urls)
+        self.environment.model_base_urls = self._recording.urls()
 
     @property
     def deadline(self) -> float | None:
@@ -175,7 +187,7 @@ class TrialAttempt:
             await self._live(course)
             trace = _trace_of(self.environment, self._agent, course)
             context = _grading_context(self.planned, self.environment, trace, course, self._settings)
-            grading = await grade(self.planned.graders, context, self._settings.judges)
+            grading = await self._graded(context, course)
             self._check_still_ours(course)
         finally:
             if self._course is course and os.getpid() == self._pid:
@@ -227,14 +239,37 @@ class TrialAttempt:
             self._watch.begin()
             if not await _set_up(environment, course):
                 return
-        if not course.cut:
-            self.on_agent(True)
-            await _agent_turns(self, self._agent, self.planned, course, self._settings)
-            self._check_still_ours(course)
-            self.on_agent(False)
-        if course.ready and environment.outcome:
-            with environment.activate(), course.log.active():
-                await _observe(environment, course)
+        with own_addresses(environment.model_base_urls):
+            if not course.cut:
+                await self._recording.begin("agent")
+                self.on_agent(True)
+                await _agent_turns(self, self._agent, self.planned, course, self._settings)
+                self._check_still_ours(course)
+                self.on_agent(False)
+            await self._end_recording(course)
+            if course.ready and environment.outcome:
+                with environment.activate(), course.log.active():
+                    await _observe(environment, course)
+
+    async def _graded(self, context: GradingContext, course: _Course) -> Grading:
+        """What the graders say; what one asks a model itself is recorded and replayed too."""
+        await self._recording.begin("graders")
+        with own_addresses(self._recording.urls("graders")):
+            grading = await grade(self.planned.graders, context, self._settings.judges)
+        calls = await self._recording.finish("graders")
+        course.calls = course.calls.and_those(calls)
+        if calls.problem and course.broken is None:
+            course.broken, course.detail = InvalidReason.HARNESS, f"cassettes: {calls.problem}"
+        return grading
+
+    async def _end_recording(self, course: _Course) -> None:
+        """The agent's model calls have ended. What the proxy could not answer makes the trial invalid, whatever the
+        agent made of it."""
+        broken_off = course.cut and course.stop_reason is StopReason.HARNESS_ERROR
+        course.calls = await self._recording.finish("agent", keep=not broken_off)
+        if course.calls.problem:
+            course.stop_reason, course.broken = StopReason.HARNESS_ERROR, InvalidReason.HARNESS
+            course.error, course.detail = None, f"cassettes: {course.calls.problem}"
 
 
 def _nothing(_: object) -> None:
@@ -453,6 +488,7 @@ def _trace_of(environment: TrialEnvironment, agent: Agent[TrialEnvironment], cou
         ordered=recorder.ordered,
         steps=(tool_calls if by_tools else model_calls) if seen else None,
         steps_are_tool_calls=by_tools and seen,
+        replayed=course.calls.replayed,
         log=course.log.text,
     )
 
@@ -506,6 +542,8 @@ def _record(
         fixture_digest=planned.fixture_digest,
         canaries_planted=context.secrets != planned.secrets,
         observes=tuple(sorted(trace.observes)),
+        recorded=course.calls.recorded,
+        replayed=course.calls.replayed,
     )
 
 

@@ -99,6 +99,12 @@ class Comparison:
         return tuple(name for name, cases in sides.items() if any(case and case.curtailed for case in cases))
 
     @property
+    def replayed(self) -> tuple[str, ...]:
+        """Which sides (`baseline`, `candidate`) hold trials that were replayed from cassettes."""
+        sides = {"baseline": (row.baseline for row in self.cases), "candidate": (row.candidate for row in self.cases)}
+        return tuple(name for name, cases in sides.items() if any(case and case.replayed for case in cases))
+
+    @property
     def in_common(self) -> int:
         """Cases that both sides ran in the same form."""
         return sum(row.paired for row in self.cases)

@@ -3,6 +3,7 @@
 The decision is incomplete when
 
 - the stored runs are not as they were written, or a run did not finish;
+- a run was replayed from cassettes: that the recorded answers lead to the same again says nothing new of the agent;
 - trials that were planned for a gating case are not on record (a run that stops cases once they are decided says so
   itself: `curtailed`), or a gating case has no valid trial. Invalid cases are tolerated where a `maximum_invalid_rate`
   that decides covers them: the policy then says itself how much may be missing. A critical case is never tolerated;
@@ -68,6 +69,7 @@ class Gaps:
         yield from self._untrue()
         yield from self._ungated()
         yield from self._unfinished()
+        yield from self._replayed()
         yield from self._lost_trials()
         yield from self._blind_cases()
         if not self.for_approval:
@@ -97,6 +99,11 @@ class Gaps:
                 yield f"run {info.run_id} is {str(info.status).replace('_', ' ')}, not finished"
             if self.for_approval and is_curtailed(info):
                 yield f"run {info.run_id} stopped cases once they were decided, so which trials it has is no accident"
+
+    def _replayed(self) -> Iterator[str]:
+        for info in self.infos:
+            if info.cassettes == "replay":
+                yield f"run {info.run_id} was replayed from cassettes: no evidence beyond the run that recorded them"
 
     # --- trials ------------------------------------------------------------------------------------------------------
 

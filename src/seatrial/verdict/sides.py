@@ -56,6 +56,11 @@ class SideCase:
         """Passes among valid trials; None when there is none, or when they stopped once the case was decided."""
         return self.passes / self.valid if self.valid and not self.curtailed else None
 
+    @property
+    def replayed(self) -> bool:
+        """Whether models' answers came from cassettes: then it is no evidence beyond the run that recorded them."""
+        return any(record.replayed for record in self.records)
+
     @cached_property
     def summed(self) -> Totals:
         """What its valid trials add up to."""

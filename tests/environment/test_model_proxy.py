@@ -1,0 +1,295 @@
+"""The recording proxy: what is compared, masked and said again, byte for byte where a client looks."""
+
+from __future__ import annotations
+
+import json
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seatrial.core.cassette import Cassette, Part, Take
+from seatrial.core.encoding import dumps
+from seatrial.environment.loopback import Exchange, LoopbackServer
+from seatrial.environment.model_proxy.address import Mode
+from seatrial.environment.model_proxy.content import (
+    Masks,
+    bytes_of,
+    event_bytes,
+    recorded_response,
+    request_of,
+    split,
+)
+from seatrial.environment.model_proxy.proxy import ModelProxy
+from seatrial.environment.secrets import Redactor
+
+SECRETS = {"VAULT_TOKEN": "tok-654321-abc", "CARD": "4111 1111 1111 1111"}
+MASKS = Masks(Redactor(SECRETS))
+EVENTS = {"content-type": "text/event-stream"}
+
+
+def asked(body: bytes, path: str = "/chat", **headers: str) -> Any:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return request_of("u", "POST", path, named, body, MASKS.of(named))
+
+
+# --- what is compared -------------------------------------------------------------------------------------------------
+
+
+def test_requests_are_equal_whatever_the_order_of_keys_and_what_changes_from_call_to_call() -> None:
+    one = asked(b'{"a": 1, "b": [1.5, "x"]}', x_request_id="1", user_agent="p/1", authorization="Bearer sk-abcdef-1")
+    other = asked(b'{"b":[1.5,"x"],"a":1}', x_request_id="2", user_agent="p/2", authorization="Bearer sk-abcdef-2")
+    assert one == other
+    assert one != asked(b'{"a": 1, "b": [1.5, "y"]}')
+    assert one != asked(b'{"a": 1, "b": [1.5, "x"]}', anthropic_version="2023-06-01")
+
+
+def test_credentials_are_in_no_part_of_a_request() -> None:
+    key = "sk-live-1234567890"
+    for headers in ({"authorization": f"Bearer {key}"}, {"x-api-key": key}, {"api-key": key}):
+        path = f"/v1beta/{key}/chat?key={key}&alt=sse&API_KEY=abc"
+        request = request_of("u", "POST", path, headers, f'{{"echo": "{key}"}}'.encode(), MASKS.of(headers))
+        assert key not in dumps(request.model_dump())
+        assert request.path.endswith("/chat?alt=sse")
+        assert request.body == {"echo": "[secret:credential-1]"}
+
+
+@given(st.binary(max_size=60) | st.text(max_size=60).map(str.encode) | st.sampled_from([b"NaN", b"[1e999]", b"[1.0]"]))
+def test_any_body_comes_back_with_the_same_meaning(body: bytes) -> None:
+    again = bytes_of(asked(body).body)
+    try:
+        expected = dumps(json.loads(body))
+    except (ValueError, RecursionError):
+        assert again == body
+    else:
+        assert dumps(json.loads(again)) == expected
+
+
+# --- streams ----------------------------------------------------------------------------------------------------------
+
+blocks = st.lists(
+    st.sampled_from(
+        [
+            b'data: {"choices": [{"delta": {"content": "a"}}]}',
+            b'event: x.y\ndata: {"type": "x.y", "delta": "b"}',
+            b"data: [DONE]",
+            b": ping",
+            b"data: no json",
+            b"id: 7\ndata: {}",
+            b"event: only",
+        ]
+    ),
+    max_size=6,
+)
+
+
+@given(blocks, st.booleans())
+def test_a_stream_is_said_again_event_by_event(given_blocks: list[bytes], crlf: bool) -> None:
+    end = b"\r\n\r\n" if crlf else b"\n\n"
+    data = b"".join(block + end for block in given_blocks)
+    response = recorded_response(200, EVENTS, data, MASKS.of({}), cut=False)
+    said = [event_bytes(event) for event in response.events or ()]
+    assert [_meaning(piece) for piece in said] == [_meaning(block) for block in split(data)[0]]
+
+
+def _meaning(block: bytes) -> list[Any]:
+    lines = [line.partition(": ") for line in block.decode().strip().splitlines()]
+    return [(name, _json(value)) for name, _, value in lines]
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+@pytest.mark.parametrize("secret", ["tok-654321-abc", "4111111111111111"])
+@given(st.data())
+def test_a_secret_spoken_over_several_events_is_in_none_of_them(secret: str, data: st.DataObject) -> None:
+    whole = f"it is {secret}, yes"
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=6)))
+    pieces = [whole[a:b] for a, b in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
+    stream = b"".join(
+        b"data: " + dumps({"choices": [{"index": 0, "delta": {"content": piece}}]}).encode() + b"\n\n"
+        for piece in pieces
+    )
+    events = recorded_response(200, EVENTS, stream, MASKS.of({}), cut=False).events or ()
+    said = "".join(event["data"]["choices"][0]["delta"]["content"] for event in events)
+    assert secret not in said
+    assert said.startswith("it is [secret:")
+    assert said.endswith(", yes")
+    assert len(events) == len(pieces)
+
+
+def test_arguments_of_parallel_calls_are_not_mixed_up_by_masking() -> None:
+    def delta(index: int, text: str) -> bytes:
+        calls = [{"index": index, "function": {"arguments": text}}]
+        return b"data: " + dumps({"choices": [{"index": 0, "delta": {"tool_calls": calls}}]}).encode() + b"\n\n"
+
+    stream = delta(0, '{"a": "tok-654') + delta(1, '{"b": "x') + delta(0, '321-abc"}') + delta(1, 'yz"}')
+    events = recorded_response(200, EVENTS, stream, MASKS.of({}), cut=False).events or ()
+    said: dict[int, str] = {}
+    for event in events:
+        (call,) = event["data"]["choices"][0]["delta"]["tool_calls"]
+        said[call["index"]] = said.get(call["index"], "") + call["function"]["arguments"]
+    assert said == {0: '{"a": "[secret:VAULT_TOKEN]"}', 1: '{"b": "xyz"}'}
+
+
+# --- the proxy itself -------------------------------------------------------------------------------------------------
+
+
+class Shelf:
+    """Cassettes in memory."""
+
+    agent = "a"
+
+    def __init__(self) -> None:
+        self.held: dict[str, Cassette] = {}
+
+    def read(self, case_id: str) -> Cassette:
+        return self.held.get(case_id, Cassette(build="b", agent="a", case=case_id))
+
+    def write(self, case_id: str, trial: int, part: Part, position: int, take: Take) -> None:
+        self.held[case_id] = self.read(case_id).with_take(trial, part, position, take)
+
+    def why_none(self, case_id: str, trial: int, part: Part, take: int) -> str:
+        return f"nothing of {case_id}#{trial}"
+
+
+@pytest.fixture
+def upstream() -> Iterator[Any]:
+    """A server that answers by a function of the exchange."""
+    opened: list[LoopbackServer] = []
+
+    def serve(respond: Any) -> str:
+        server = LoopbackServer(respond)
+        server.start()
+        opened.append(server)
+        return f"{server.url}/v1"
+
+    yield serve
+    for server in opened:
+        server.close()
+
+
+@pytest.fixture
+def proxied() -> Iterator[Any]:
+    opened: list[ModelProxy] = []
+
+    def make(mode: Mode, url: str, shelf: Shelf) -> ModelProxy:
+        proxy = ModelProxy(mode, {"u": url}, ())
+        proxy.open(shelf, MASKS)
+        opened.append(proxy)
+        return proxy
+
+    yield make
+    for proxy in opened:
+        proxy.close()
+
+
+def call(url: str, body: bytes | None = b"{}", **headers: str) -> tuple[int, dict[str, str], bytes]:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(urllib.request.Request(url, body, headers), timeout=10) as answer:
+            return answer.status, dict(answer.headers.items()), answer.read()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, dict(error.headers.items()), error.read()
+
+
+def test_requests_go_on_with_their_own_headers_and_answers_come_back(upstream: Any, proxied: Any) -> None:
+    seen: dict[str, Any] = {}
+
+    def respond(exchange: Exchange) -> None:
+        seen.update(path=exchange.path, auth=exchange.headers["Authorization"], body=exchange.read_body())
+        exchange.answer(207, {"Content-Type": "application/json", "Set-Cookie": "a=b", "Retry-After": "3"}, b'{"x": 1}')
+
+    shelf = Shelf()
+    proxy = proxied("record", upstream(respond), shelf)
+    proxy.address.begin("c", 1, 1)
+    url = proxy.address.of_trial("c", 1, 1)["u"]
+    status, headers, body = call(f"{url}/chat/?x=1", b'{"m": 2}', Authorization="Bearer sk-abcdef-1")
+    assert (status, body) == (207, b'{"x": 1}')
+    assert headers["retry-after"] == "3"
+    assert "set-cookie" not in {name.lower() for name in headers}
+    assert seen == {"path": "/v1/chat/?x=1", "auth": "Bearer sk-abcdef-1", "body": b'{"m": 2}'}
+    assert proxy.address.finish("c", 1, 1).recorded == 1
+    assert proxy.address.finish("c", 1, 1).recorded == 0
+    ((exchange,),) = shelf.read("c").of(1).agent
+    assert exchange.request.path == "/chat/?x=1"
+    assert "sk-abcdef-1" not in shelf.read("c").model_dump_json()
+
+
+def test_a_get_without_a_body_is_recorded_and_said_again(upstream: Any, proxied: Any) -> None:
+    shelf = Shelf()
+    url = upstream(lambda exchange: exchange.answer(200, {"Content-Type": "text/plain"}, b"models"))
+    for mode in ("record", "replay"):
+        proxy = proxied(mode, url, shelf)
+        proxy.address.begin("c", 1, 1)
+        assert call(proxy.address.of_trial("c", 1, 1)["u"] + "/models", None)[::2] == (200, b"models")
+        assert proxy.address.finish("c", 1, 1).replayed == (mode == "replay")
+
+
+def test_nobody_without_the_runs_address_gets_anything(upstream: Any, proxied: Any) -> None:
+    proxy = proxied("record", upstream(lambda exchange: exchange.answer(200, {}, b"live")), Shelf())
+    proxy.address.begin("c", 1, 1)
+    host = proxy.address.url.rpartition("/")[0]
+    for path in ("", "/", "/any/u/v1/chat", "/wrong/trial/c/1/1/agent/u/v1/chat"):
+        status, _, body = call(host + path)
+        assert (status, b"no address of a run" in body) == (400, True), path
+    for path in ("/trial", "/trial/c/x/1/agent/u/v1", "/nothing", "/any", "/any/v/v1/chat", "/trial/c/1/1/agent"):
+        assert call(proxy.address.url + path)[0] == 400
+    assert call(proxy.address.of_trial("other", 1, 1)["u"] + "/chat")[0] == 400
+
+
+def test_calls_after_the_trial_are_refused(upstream: Any, proxied: Any) -> None:
+    proxy = proxied("record", upstream(lambda exchange: exchange.answer(200, {}, b"live")), Shelf())
+    proxy.address.begin("c", 1, 1)
+    url = proxy.address.of_trial("c", 1, 1)["u"]
+    proxy.address.finish("c", 1, 1)
+    status, headers, body = call(f"{url}/chat")
+    assert (status, headers["x-should-retry"]) == (400, "false")
+    assert b"trial c#1 is over" in body
+    assert b"no trial is running" in call(proxy.address.shared["u"] + "/chat")[2]
+
+
+def test_an_attempt_that_is_made_again_leaves_no_recording(upstream: Any, proxied: Any) -> None:
+    shelf = Shelf()
+    answers = iter([b"first", b"second"])
+    proxy = proxied("record", upstream(lambda exchange: exchange.answer(200, {}, next(answers))), shelf)
+    for attempt, keep in ((1, False), (2, True)):
+        proxy.address.begin("c", 1, attempt)
+        call(proxy.address.of_trial("c", 1, attempt)["u"] + "/chat")
+        proxy.address.finish("c", 1, attempt, keep=keep)
+    (take,) = shelf.read("c").of(1).agent
+    assert take[0].response is not None
+    assert take[0].response.body == {"$text": "second"}
+
+
+def test_a_replaying_proxy_never_opens_a_connection_upstream(upstream: Any, proxied: Any) -> None:
+    reached = threading.Event()
+    proxy = proxied("replay", upstream(lambda exchange: reached.set()), Shelf())
+    proxy.address.begin("c", 1, 1)
+    assert call(proxy.address.of_trial("c", 1, 1)["u"] + "/chat")[0] == 400
+    assert proxy.address.finish("c", 1, 1).problem == "nothing of c#1"
+    assert not reached.is_set()
+
+
+def test_compressed_answers_that_nobody_asked_for_are_refused(upstream: Any, proxied: Any) -> None:
+    headers = {"Content-Encoding": "br", "Content-Type": "application/json"}
+    proxy = proxied("record", upstream(lambda exchange: exchange.answer(200, headers, b"\x00\x01")), Shelf())
+    proxy.address.begin("c", 1, 1)
+    status, _, body = call(proxy.address.of_trial("c", 1, 1)["u"] + "/chat")
+    assert (status, b"answers in br" in body) == (502, True)
+
+
+def test_redirects_are_the_clients_business(upstream: Any, proxied: Any) -> None:
+    proxy = proxied("record", upstream(lambda exchange: exchange.answer(307, {"Location": "http://x"}, b"")), Shelf())
+    proxy.address.begin("c", 1, 1)
+    assert call(proxy.address.of_trial("c", 1, 1)["u"] + "/chat")[0] == 307

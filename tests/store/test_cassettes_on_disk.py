@@ -1,0 +1,93 @@
+"""Cassettes on disk: read back equal, whole or an error."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from seatrial.core.cassette import Exchange, RecordedRequest, RecordedResponse
+from seatrial.core.ids import file_name
+from seatrial.errors import StorageError
+from seatrial.store.cassettes import CassetteFolder, read_seed, write_seed
+
+REQUEST = RecordedRequest(upstream="u", method="POST", path="/chat", body={"messages": ["grüße"]})
+TAKE = (
+    Exchange(request=REQUEST, response=RecordedResponse(status=200, events=({"data": {"a": 1}}, {"data": "x"}))),
+    Exchange(request=REQUEST),
+)
+
+
+def test_what_was_written_is_read_back_equal_from_a_file_a_case(tmp_path: Path) -> None:
+    folder = CassetteFolder(tmp_path, "good@1", "sha256:a")
+    folder.write("Case/one[a=1]", 2, "agent", 0, TAKE)
+    folder.write("case/one[a=1]", 1, "graders", 0, TAKE[:1])
+    assert folder.read("Case/one[a=1]").of(2).agent == (TAKE,)
+    assert folder.read("case/one[a=1]").of(1).graders == (TAKE[:1],)
+    home = tmp_path / file_name("good@1")
+    assert {path.name for path in home.iterdir()} == {
+        f"{file_name(name)}.json" for name in ("Case/one[a=1]", "case/one[a=1]")
+    }
+    text = folder.path("Case/one[a=1]").read_text("utf-8")
+    assert "grüße" in text
+    assert text.endswith("}\n")
+
+
+def test_a_file_that_was_replaced_is_read_anew_whoever_replaced_it(tmp_path: Path) -> None:
+    reader, writer = (CassetteFolder(tmp_path, "dev", "a") for _ in range(2))
+    for trial in (1, 2, 3):
+        for number in range(20):
+            writer.write(f"c{number}", trial, "agent", 0, TAKE)
+            assert [found.trial for found in reader.read(f"c{number}").trials] == list(range(1, trial + 1))
+    reader.path("c0").unlink()
+    assert reader.read("c0").trials == ()
+
+
+def test_another_spec_of_the_agent_starts_afresh(tmp_path: Path) -> None:
+    CassetteFolder(tmp_path, "dev", "sha256:a").write("c", 1, "agent", 0, TAKE)
+    other = CassetteFolder(tmp_path, "dev", "sha256:b")
+    assert "other settings of the agent" in other.why_none("c", 1, "agent", 1)
+    other.write("c", 2, "agent", 0, TAKE)
+    assert [found.trial for found in other.read("c").trials] == [2]
+
+
+@pytest.mark.parametrize("cut", [1, 10, 100, 300])
+def test_a_torn_file_is_an_error_that_names_it(tmp_path: Path, cut: int) -> None:
+    folder = CassetteFolder(tmp_path, "dev", "a")
+    folder.write("c", 1, "agent", 0, TAKE)
+    path = folder.path("c")
+    path.write_bytes(path.read_bytes()[: -cut - 1])
+    with pytest.raises(StorageError, match=r"c\.json: is no whole cassette"):
+        folder.read("c")
+
+
+def test_a_file_of_something_else_is_an_error_that_names_the_place(tmp_path: Path) -> None:
+    folder = CassetteFolder(tmp_path, "dev", "a")
+    folder.write("c", 1, "agent", 0, TAKE)
+    data = json.loads(folder.path("c").read_text("utf-8"))
+    data["trials"][0]["agent"][0][0]["request"]["metod"] = "POST"
+    folder.path("c").write_text(json.dumps(data))
+    with pytest.raises(StorageError, match=r"c\.json: is no whole cassette \(trials\.0\.agent\.0\.0\.request\.metod: "):
+        folder.read("c")
+
+
+def test_the_seed_is_kept_and_a_torn_file_is_an_error(tmp_path: Path) -> None:
+    assert read_seed(tmp_path / "nowhere") is None
+    write_seed(tmp_path, 7)
+    assert read_seed(tmp_path) == 7
+    (tmp_path / "cassettes.json").write_text('{"version": 1, "se')
+    with pytest.raises(StorageError, match=r"cassettes\.json: cannot be read"):
+        read_seed(tmp_path)
+
+
+def test_why_there_is_no_recording(tmp_path: Path) -> None:
+    folder = CassetteFolder(tmp_path / "tapes", "goood", "a")
+    assert folder.why_none("c", 1, "agent", 1).endswith("tapes")
+    CassetteFolder(tmp_path / "tapes", "good", "a").write("c", 1, "agent", 0, TAKE)
+    assert folder.why_none("c", 1, "agent", 1).endswith("; did you mean 'good'?")
+    good = CassetteFolder(tmp_path / "tapes", "good", "a")
+    assert "no recording of case d in" in good.why_none("d", 1, "agent", 1)
+    assert good.why_none("c", 3, "agent", 1) == "there is no recording of trial 3; recorded trials: 1"
+    assert good.why_none("c", 1, "agent", 2) == "there is no recording of attempt 2; recorded attempts: 1"
+    assert good.why_none("c", 1, "graders", 1) == "graders asked no model when it was recorded"
