@@ -111,7 +111,7 @@ def test_agents_are_found_by_their_class_and_anything_else_is_refused() -> None:
 
 
 def test_a_version_that_cannot_be_observed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("seatrial.agents.google_adk.capture._joined", set())
+    monkeypatch.setattr("seatrial.agents.google_adk.joining._joined", set())
     monkeypatch.delattr("google.adk.flows.llm_flows.tools._caller._call_tool_async")
     with pytest.raises(UsageError, match=r"google-adk \d+\.\d+\.\d+ is not supported"):
         agent_for(agent(say("x")))

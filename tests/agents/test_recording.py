@@ -1,4 +1,4 @@
-"""Which recorder counts where: by context, made on demand."""
+"""Which recorder counts where: by context, and behind a user's function made on demand."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ import asyncio
 
 import pytest
 
-from seatrial.agents.recording import Recording
+from seatrial.agents.leaving import AgentLeft
+from seatrial.agents.recording import Hidden, Recording
+from seatrial.core.case import Case
+from seatrial.core.fixture import FixtureSpec
+from seatrial.environment.trial import TrialEnvironment
 
 
 class Recorder:
-    def __init__(self) -> None:
+    def __init__(self, trial: TrialEnvironment | None = None) -> None:
+        self.trial = trial
         self.closed = 0
 
     def close(self) -> None:
@@ -19,43 +24,57 @@ class Recorder:
 
 @pytest.fixture
 def recording() -> Recording[Recorder]:
-    return Recording("test_recording")
+    return Recording("test_recording", Recorder)
+
+
+def trial() -> TrialEnvironment:
+    return TrialEnvironment(Case(id="a", input="x"), FixtureSpec(), trial_index=1, seed=1)
 
 
 def test_outside_nobody_records(recording: Recording[Recorder]) -> None:
-    with recording.by(Recorder()):
+    with recording.by(Recorder):
         pass
-    assert recording.current() is None
-
-
-def test_one_recorder_is_made_when_it_is_needed_and_closed_at_the_end(recording: Recording[Recorder]) -> None:
-    made: list[Recorder] = []
-
-    def make() -> Recorder:
-        made.append(Recorder())
-        return made[-1]
-
-    with recording.on_demand(make):
-        assert made == []
-        assert recording.current() is recording.current()
-    assert [recorder.closed for recorder in made] == [1]
-    with recording.on_demand(make):
+    with Hidden(trial()):
         pass
-    assert len(made) == 1
+    assert recording.here() is None
 
 
-async def test_tasks_take_their_recorder_along(recording: Recording[Recorder]) -> None:
-    async def inside(recorder: Recorder) -> bool:
-        with recording.by(recorder):
+def test_behind_a_function_one_is_made_when_it_is_needed_and_closed_at_the_end(recording: Recording[Recorder]) -> None:
+    here = trial()
+    with Hidden(here):
+        made = recording.here()
+        assert made is not None
+        assert made is recording.here()
+        assert (made.trial, made.closed) == (here, 0)
+    assert made.closed == 1
+
+
+def test_each_framework_has_its_own(recording: Recording[Recorder]) -> None:
+    other = Recording("test_other_recording", Recorder)
+    with Hidden(trial()):
+        assert recording.here() is not other.here()
+
+
+async def test_tasks_and_threads_take_their_recorder_along(recording: Recording[Recorder]) -> None:
+    async def inside() -> bool:
+        with Hidden(trial()):
             await asyncio.sleep(0)
-            return await asyncio.create_task(asyncio.to_thread(recording.current)) is recorder
+            return await asyncio.create_task(asyncio.to_thread(recording.here)) is recording.here()
 
-    assert all(await asyncio.gather(*[inside(Recorder()) for _ in range(5)]))
+    assert all(await asyncio.gather(*[inside() for _ in range(5)]))
 
 
-def test_the_inner_one_counts(recording: Recording[Recorder]) -> None:
+def test_an_adapter_s_own_counts_more_than_the_function_s_and_the_inner_one_most(recording: Recording[Recorder]) -> None:
     outer, inner = Recorder(), Recorder()
-    with recording.by(outer):
-        with recording.by(inner):
-            assert recording.current() is inner
-        assert recording.current() is outer
+    with Hidden(trial()), recording.by(lambda: outer):
+        with recording.by(lambda: inner):
+            assert recording.here() is inner
+        assert recording.here() is outer
+
+
+def test_what_a_tool_left_by_leaves_the_function_as_it_was_raised(recording: Recording[Recorder]) -> None:
+    with pytest.raises(SystemExit), Hidden(trial()):
+        made = recording.here()
+        raise AgentLeft(SystemExit(3))
+    assert made is not None
+    assert made.closed == 1

@@ -96,7 +96,8 @@ def _asks(name: str, find: Callable[[str], Agent[None, Any]]) -> Callable[..., A
 def _hands_over(name: str, find: Callable[[str], Agent[None, Any]]) -> Callable[..., Any]:
     async def transfer(ctx: RunContext[Any], reason: str = "", context: dict[str, Any] | None = None) -> Any:
         """Let another agent answer the user."""
-        return (await find(name).run(ctx.prompt)).output
+        asked = ctx.prompt or _heard(ctx.messages)[-1]  # a run that goes on after an approval has no prompt of its own
+        return (await find(name).run(asked)).output
 
     return transfer
 

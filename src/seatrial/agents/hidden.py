@@ -1,37 +1,56 @@
 """Recording for agents that run a framework behind the user's own function.
 
-Each framework has a `captured(trial)` of its own: a context in which what it runs is recorded for the trial, in sync
-code, tasks and thread pools that take the context along. None of them loads its framework (`on_load` tells them when
-the agent does), and entering one costs next to nothing.
+    with captured(trial):
+        answer = function(task)
+
+What a known framework runs inside is then in the trace, with stand-ins and faults where it allows them, in sync code,
+tasks and thread pools that take the context along (a bare `threading.Thread` does not). None is loaded by it: where the
+function does so itself, in its first call even, what runs from then on is recorded. Questions to a person stay the
+function's own business.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from types import TracebackType
 
-from seatrial.agents.google_adk import capture as google_adk
-from seatrial.agents.langchain import capture as langchain
-from seatrial.agents.llamaindex import capture as llamaindex
-from seatrial.agents.openai_agents import capture as openai_agents
-from seatrial.agents.pydantic_ai import capture as pydantic_ai
+from seatrial.agents.google_adk import joining as google_adk
+from seatrial.agents.langchain import joining as langchain
+from seatrial.agents.llamaindex import joining as llamaindex
+from seatrial.agents.openai_agents import joining as openai_agents
+from seatrial.agents.pydantic_ai import joining as pydantic_ai
+from seatrial.agents.recording import Hidden
 from seatrial.environment.trial import TrialEnvironment
 
 __all__ = ["captured"]
 
-_CAPTURES = (
-    langchain.captured,
-    llamaindex.captured,
-    openai_agents.captured,
-    pydantic_ai.captured,
-    google_adk.captured,
-)
+
+def captured(trial: TrialEnvironment) -> AbstractContextManager[None]:
+    """A context in which what any known framework runs is recorded for this trial."""
+    if not trial.capture_hidden:
+        return nullcontext()
+    _listen()
+    return _Captured(trial)
 
 
-@contextmanager
-def captured(trial: TrialEnvironment) -> Iterator[None]:
-    """Record what any known framework runs in this context."""
-    with ExitStack() as stack:
-        for capture in _CAPTURES if trial.capture_hidden else ():
-            stack.enter_context(capture(trial))
-        yield
+@cache
+def _listen() -> None:
+    """Once for a process: what a framework asks is settled when it is loaded."""
+    for framework in (langchain, llamaindex, openai_agents, pydantic_ai, google_adk):
+        framework.listen()
+
+
+class _Captured(Hidden):
+    """The same, with LangSmith's tracing off."""
+
+    __slots__ = ("_quiet",)
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._quiet = langchain.untraced()
+        self._quiet.__enter__()
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._quiet.__exit__(None, None, None)
+        super().__exit__(kind, error, trace)

@@ -32,11 +32,10 @@ def when_loaded(name: str, then: Then) -> None:
     There is one `then` a module: the last one counts. It may be called more than once with the same module.
     """
     loaded = sys.modules.get(name)
-    if loaded is not None:
-        if _TOLD.get(name) is not loaded:
-            then(importlib.import_module(name))  # which waits when another thread is still loading it
-            _TOLD[name] = loaded
-    elif _is_installed(name.partition(".")[0]):
+    if loaded is not None and _TOLD.get(name) is not loaded:
+        then(importlib.import_module(name))  # which waits when another thread is still loading it
+        _TOLD[name] = loaded
+    if _is_installed(name.partition(".")[0]):
         _THEN[name] = then
         if _finder not in sys.meta_path:
             sys.meta_path.insert(0, _finder)  # a list that other threads may be reading: nothing is ever removed

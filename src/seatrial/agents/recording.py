@@ -1,7 +1,8 @@
 """Finding the recorder of the trial that code runs in, for frameworks that are joined once for a process.
 
 A framework asks at every step; the context says who records, in tasks and threads that take it along. Behind a user's
-function the recorder cannot exist before the framework is loaded, so the context holds a function that gives it.
+function nobody knows which framework will run, or whether one is loaded at all, so there a recorder is made when its
+framework asks for the first time.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Generic, Protocol, TypeVar
+from types import TracebackType
+from typing import Any, Generic, Protocol, TypeVar
 
-from seatrial.agents.leaving import let_out
+from seatrial.agents.leaving import AgentLeft, let_out
+from seatrial.environment.trial import TrialEnvironment
 
-__all__ = ["OnDemand", "Recording"]
+__all__ = ["Hidden", "Recording"]
 
 
 class _Recorder(Protocol):
@@ -27,13 +30,18 @@ R = TypeVar("R", bound=_Recorder)
 class Recording(Generic[R]):
     """Who records what one framework does."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, make: Callable[[TrialEnvironment], R]) -> None:
+        """`make` gives the recorder of a trial in which the framework runs behind a user's function."""
+        self.make = make
         self._give: ContextVar[Callable[[], R] | None] = ContextVar(name, default=None)
 
     def here(self) -> R | None:
         """The recorder of this context; None outside a trial."""
         give = self._give.get()
-        return None if give is None else give()
+        if give is not None:
+            return give()
+        hidden = _HIDDEN.get()
+        return None if hidden is None else hidden.recorder(self)
 
     @contextmanager
     def by(self, give: Callable[[], R]) -> Iterator[None]:
@@ -49,33 +57,38 @@ class Recording(Generic[R]):
         finally:
             self._give.set(outer)
 
-    @contextmanager
-    def by_one_made_by(self, make: Callable[[], R]) -> Iterator[None]:
-        """The same with a recorder that is made when the framework does something for the first time."""
-        recorder = OnDemand(make)
-        try:
-            with self.by(recorder.get):
-                yield
-        finally:
-            recorder.close()
 
+class Hidden:
+    """A user's function in one trial: whatever framework it runs is recorded, each by a recorder of its own.
 
-class OnDemand(Generic[R]):
-    """A recorder that is made when it is needed, once, from whichever thread."""
+    What left a tool as AgentLeft leaves here as what the tool raised.
+    """
 
-    def __init__(self, make: Callable[[], R]) -> None:
-        self._make = make
-        self._made: R | None = None
+    __slots__ = ("_lock", "_made", "_outer", "_trial")
+
+    def __init__(self, trial: TrialEnvironment) -> None:
+        self._trial = trial
+        self._made: dict[Recording[Any], Any] = {}
         self._lock = threading.Lock()
 
-    def get(self) -> R:
-        """The recorder."""
+    def recorder(self, recording: Recording[R]) -> R:
+        """The recorder of one framework, made once, from whichever thread asks first."""
         with self._lock:
-            if self._made is None:
-                self._made = self._make()
-            return self._made
+            if recording not in self._made:
+                self._made[recording] = recording.make(self._trial)
+            made: R = self._made[recording]
+            return made
 
-    def close(self) -> None:
-        """Let it say what became of what is still open, if there is one."""
-        if self._made is not None:
-            self._made.close()
+    def __enter__(self) -> None:
+        self._outer = _HIDDEN.get()
+        _HIDDEN.set(self)
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> None:
+        _HIDDEN.set(self._outer)
+        for recorder in self._made.values():
+            recorder.close()
+        if isinstance(error, AgentLeft):
+            raise error.error from error
+
+
+_HIDDEN: ContextVar[Hidden | None] = ContextVar("seatrial_hidden_agent", default=None)

@@ -1,7 +1,7 @@
 """Agents of Google's Agent Development Kit.
 
 See `agent` for what happens in a trial, `mapping` for `input:` and `output:` of the agent's spec, `confirming` for
-approvals, `watching` for what is observed and where, `capture` for agents behind a user's own function.
+approvals, `watching` for what is observed and where, `joining` for how it is found in a running process.
 
 Importing this package loads nothing of the framework; the first use of the adapter does.
 """

@@ -29,8 +29,8 @@ from google.adk.sessions.session import Session
 from google.adk.workflow import BaseNode
 from google.genai import types
 
-from seatrial.agents.google_adk.capture import is_heard, recording
 from seatrial.agents.google_adk.confirming import answered, open_calls
+from seatrial.agents.google_adk.joining import is_heard, recording
 from seatrial.agents.google_adk.mapping import Mapper, RunInput, given_by
 from seatrial.agents.google_adk.recorder import OBSERVES, GoogleADKRecorder
 from seatrial.core.ports import Answer, TurnInput

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seatrial.agents.langchain.asking import let_tools_ask
 from seatrial.agents.on_load import when_loaded
+from seatrial.agents.recording import Recording
+from seatrial.environment.trial import TrialEnvironment
+
+if TYPE_CHECKING:
+    from seatrial.agents.langchain.recorder import LangChainRecorder
 
 __all__ = ["listen", "recording", "untraced"]
 
@@ -25,38 +28,25 @@ _TOOLS = "langchain_core.tools.base"
 _lock = threading.RLock()
 
 
-class _Recording:
+class _Recording(Recording["LangChainRecorder"]):
     """What LangChain asks, at the start of every run, for the recorder of the run's context.
 
     It takes the place of a ContextVar, of which LangChain calls `get`: the recorder itself cannot exist before
-    LangChain is loaded, so the context holds a function that gives it.
+    LangChain is loaded.
     """
-
-    def __init__(self) -> None:
-        self._give: ContextVar[Callable[[], Any] | None] = ContextVar("seatrial_langchain_recorder", default=None)
 
     def get(self) -> Any:
         """The recorder of this context, or None."""
-        give = self._give.get()
-        return None if give is None else give()
-
-    def tell(self, give: Callable[[], Any] | None) -> Callable[[], Any] | None:
-        """Runs that start from now on in this context are told to `give()`; gives what they were told before."""
-        outer = self._give.get()
-        self._give.set(give)
-        return outer
-
-    @contextmanager
-    def by(self, give: Callable[[], Any]) -> Iterator[None]:
-        """Runs that start in here, in tasks and threads that take this context too, are told to `give()`."""
-        outer = self.tell(give)
-        try:
-            yield
-        finally:
-            self.tell(outer)
+        return self.here()
 
 
-recording = _Recording()
+def _recorder(trial: TrialEnvironment) -> LangChainRecorder:
+    from seatrial.agents.langchain.recorder import LangChainRecorder
+
+    return LangChainRecorder(trial)
+
+
+recording = _Recording("seatrial_langchain_recorder", _recorder)
 
 
 def listen() -> None:

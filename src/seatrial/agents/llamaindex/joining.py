@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from seatrial.agents.on_load import when_loaded
 from seatrial.agents.recording import Recording
+from seatrial.environment.trial import TrialEnvironment
 
 if TYPE_CHECKING:
     from seatrial.agents.llamaindex.recorder import LlamaIndexRecorder
@@ -25,7 +26,15 @@ _AGENTS = (
     ("llama_index.core.agent.workflow.base_agent", "BaseWorkflowAgent"),
     ("llama_index.core.agent.workflow.multi_agent_workflow", "AgentWorkflow"),
 )
-recording: Recording[LlamaIndexRecorder] = Recording("seatrial_llamaindex_recorder")
+
+
+def _recorder(trial: TrialEnvironment) -> LlamaIndexRecorder:
+    from seatrial.agents.llamaindex.recorder import LlamaIndexRecorder
+
+    return LlamaIndexRecorder(trial)
+
+
+recording: Recording[LlamaIndexRecorder] = Recording("seatrial_llamaindex_recorder", _recorder)
 _lock = threading.RLock()
 _joined: list[ModuleType] = []
 

@@ -16,13 +16,21 @@ from typing import TYPE_CHECKING
 
 from seatrial.agents.on_load import when_loaded
 from seatrial.agents.recording import Recording
+from seatrial.environment.trial import TrialEnvironment
 
 if TYPE_CHECKING:
     from seatrial.agents.openai_agents.recorder import AgentsRecorder
 
 __all__ = ["listen", "recording"]
 
-recording: Recording[AgentsRecorder] = Recording("seatrial_openai_agents_recorder")
+
+def _recorder(trial: TrialEnvironment) -> AgentsRecorder:
+    from seatrial.agents.openai_agents.recorder import AgentsRecorder
+
+    return AgentsRecorder(trial)
+
+
+recording: Recording[AgentsRecorder] = Recording("seatrial_openai_agents_recorder", _recorder)
 _lock = threading.RLock()
 
 

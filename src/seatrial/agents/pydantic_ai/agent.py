@@ -19,8 +19,8 @@ from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.exceptions import UsageLimitExceeded
 from pydantic_ai.messages import ModelMessage
 
-from seatrial.agents.pydantic_ai.capture import listen, recording
 from seatrial.agents.pydantic_ai.deferred import answered
+from seatrial.agents.pydantic_ai.joining import listen, recording
 from seatrial.agents.pydantic_ai.mapping import Mapper, RunInput
 from seatrial.agents.pydantic_ai.recorder import OBSERVES, PydanticAIRecorder
 from seatrial.core.ports import Answer, TurnInput

@@ -1,7 +1,4 @@
-"""Recording for an agent that runs Pydantic AI, as a target or behind the user's own function.
-
-    with captured(trial):
-        answer = function(task)
+"""Joining Pydantic AI without loading it: told when it is loaded, asked when it runs something.
 
 Every run of any agent asks here, by context variable, for its recorder: nested agents and those in sync tools, tasks
 and thread pools that take the context along too. Outside a trial a run is what it always was. It does not load the
@@ -11,8 +8,7 @@ framework: where the function does so itself, in its first call even, what runs 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -23,28 +19,21 @@ from seatrial.environment.trial import TrialEnvironment
 if TYPE_CHECKING:
     from seatrial.agents.pydantic_ai.recorder import PydanticAIRecorder
 
-__all__ = ["captured", "listen", "recording"]
+__all__ = ["listen", "recording"]
 
-recording: Recording[PydanticAIRecorder] = Recording("seatrial_pydantic_ai_recorder")
+
+def _recorder(trial: TrialEnvironment) -> PydanticAIRecorder:
+    from seatrial.agents.pydantic_ai.recorder import PydanticAIRecorder
+
+    return PydanticAIRecorder(trial)
+
+
+recording: Recording[PydanticAIRecorder] = Recording("seatrial_pydantic_ai_recorder", _recorder)
 
 
 def listen() -> None:
     """Runs of agents ask `recording` from now on, or from when the framework is loaded."""
     when_loaded("pydantic_ai.agent", _join)
-
-
-@contextmanager
-def captured(trial: TrialEnvironment) -> Iterator[None]:
-    """Record what agents of Pydantic AI do in this context."""
-
-    def make() -> PydanticAIRecorder:
-        from seatrial.agents.pydantic_ai.recorder import PydanticAIRecorder
-
-        return PydanticAIRecorder(trial)
-
-    listen()
-    with recording.by_one_made_by(make):
-        yield
 
 
 def _join(module: ModuleType) -> None:

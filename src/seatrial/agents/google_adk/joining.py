@@ -1,7 +1,4 @@
-"""Recording for an agent that runs Google ADK, as a target or behind the user's own function.
-
-    with captured(trial):
-        answer = function(task)
+"""Joining Google ADK without loading it: told when it is loaded, asked when it runs something.
 
 Three functions of the framework ask here, by context variable, for the recorder: the one that finds the model of a
 step, the one that takes a call through its callbacks, and the one that runs a tool's body. All agents go through them,
@@ -14,8 +11,8 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +23,16 @@ from seatrial.environment.trial import TrialEnvironment
 if TYPE_CHECKING:
     from seatrial.agents.google_adk.recorder import GoogleADKRecorder
 
-__all__ = ["captured", "is_heard", "listen", "recording"]
+__all__ = ["is_heard", "listen", "recording"]
 
-recording: Recording[GoogleADKRecorder] = Recording("seatrial_google_adk_recorder")
+
+def _recorder(trial: TrialEnvironment) -> GoogleADKRecorder:
+    from seatrial.agents.google_adk.recorder import GoogleADKRecorder
+
+    return GoogleADKRecorder(trial)
+
+
+recording: Recording[GoogleADKRecorder] = Recording("seatrial_google_adk_recorder", _recorder)
 _joined: set[str] = set()
 """Names of the functions that ask."""
 
@@ -54,20 +58,6 @@ def _places() -> dict[str, Callable[[ModuleType], None]]:
         "google.adk.flows.llm_flows.tools._batch_executor": _join_calls,
         "google.adk.flows.llm_flows.tools._caller": _join_bodies,
     }
-
-
-@contextmanager
-def captured(trial: TrialEnvironment) -> Iterator[None]:
-    """Record what agents of Google ADK do in this context."""
-
-    def make() -> GoogleADKRecorder:
-        from seatrial.agents.google_adk.recorder import GoogleADKRecorder
-
-        return GoogleADKRecorder(trial)
-
-    listen()
-    with recording.by_one_made_by(make):
-        yield
 
 
 def _join_models(module: ModuleType) -> None:
