@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from seatrial.loading.files import is_there
 from seatrial.loading.policies import load_exceptions, load_policy
 from seatrial.report.files import write_json
 from seatrial.report.summary import summary_of
-from seatrial.store.rundir import RunFolder, bytes_digest, is_run_folder
+from seatrial.store.rundir import RunFolder, is_run_folder
 from seatrial.store.verifying import Verified, verify
 from seatrial.verdict.baseline import Baseline, read_baseline, side_of_baseline
 from seatrial.verdict.comparison import Comparison, compare
@@ -271,7 +272,8 @@ def _suites(project: Project) -> frozenset[str] | None:
 def _file_digest(path: Path) -> str:
     """Of a file's content; empty text where there is none."""
     try:
-        return bytes_digest(path.read_bytes())
+        with path.open("rb") as file:
+            return "sha256:" + hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return ""
 

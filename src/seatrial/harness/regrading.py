@@ -40,7 +40,7 @@ from seatrial.harness.plan import (
     run_id,
     selected,
 )
-from seatrial.harness.runs import Run, find_run, load, remember
+from seatrial.harness.runs import Run, find_run, remember
 from seatrial.loading.selection import select as select_cases
 from seatrial.report.files import write_results
 from seatrial.runner.regrading import Evidence, graded_again, refused
@@ -290,7 +290,7 @@ def execute_regrade(planned: Regrade, on_trial: Callable[[TrialRecord, int, int]
         ended = _status_of(planned.source.info)
     finally:
         writer.finish(planned.info.model_copy(update={"status": ended, "ended": _text_of(datetime.now(UTC))}))
-    run = replace(load(planned.folder), warnings=planned.warnings)
+    run = Run(planned.folder, writer.info, _definitions(planned), writer.kept, planned.warnings)
     write_results(planned.folder, run.results())
     remember(planned.folder, Path(planned.project.root))
     return Regraded(run, tuple(work.flips), work.flipped)
