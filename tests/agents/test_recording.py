@@ -24,7 +24,7 @@ class Recorder:
 
 @pytest.fixture
 def recording() -> Recording[Recorder]:
-    return Recording("test_recording", Recorder)
+    return Recording("test_recording", f"{__name__}:Recorder")
 
 
 def trial() -> TrialEnvironment:
@@ -50,7 +50,7 @@ def test_behind_a_function_one_is_made_when_it_is_needed_and_closed_at_the_end(r
 
 
 def test_each_framework_has_its_own(recording: Recording[Recorder]) -> None:
-    other = Recording("test_other_recording", Recorder)
+    other: Recording[Recorder] = Recording("test_other_recording", f"{__name__}:Recorder")
     with Hidden(trial()):
         assert recording.here() is not other.here()
 

@@ -56,5 +56,5 @@ async def test_a_stream_says_the_same_piece_by_piece(usage: Any) -> None:
 
 async def test_one_script_serves_many_tasks() -> None:
     lines: Lines[int] = Lines(list(range(100)))
-    played = await asyncio.gather(*[asyncio.to_thread(lines.play, None) for _ in range(100)])
+    played = await asyncio.gather(*[asyncio.to_thread(lines.play, []) for _ in range(100)])
     assert sorted(played) == list(range(100))

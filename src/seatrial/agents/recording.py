@@ -16,6 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from seatrial.agents.leaving import AgentLeft, let_out
 from seatrial.environment.trial import TrialEnvironment
+from seatrial.registry import load_object
 
 __all__ = ["Hidden", "Recording"]
 
@@ -30,10 +31,15 @@ R = TypeVar("R", bound=_Recorder)
 class Recording(Generic[R]):
     """Who records what one framework does."""
 
-    def __init__(self, name: str, make: Callable[[TrialEnvironment], R]) -> None:
-        """`make` gives the recorder of a trial in which the framework runs behind a user's function."""
-        self.make = make
+    def __init__(self, name: str, recorder: str) -> None:
+        """`recorder` is the import path of its recorder, which is made for a trial: loading it loads the framework."""
+        self._recorder = recorder
         self._give: ContextVar[Callable[[], R] | None] = ContextVar(name, default=None)
+
+    def made_for(self, trial: TrialEnvironment) -> R:
+        """The recorder of a trial in which the framework runs behind a user's function."""
+        recorder: R = load_object(self._recorder)(trial)
+        return recorder
 
     def here(self) -> R | None:
         """The recorder of this context; None outside a trial."""
@@ -75,7 +81,7 @@ class Hidden:
         """The recorder of one framework, made once, from whichever thread asks first."""
         with self._lock:
             if recording not in self._made:
-                self._made[recording] = recording.make(self._trial)
+                self._made[recording] = recording.made_for(self._trial)
             made: R = self._made[recording]
             return made
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -13,11 +12,10 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import PrivateAttr
 
-from seatrial.testing.lines import ScriptExhausted
+from seatrial.testing.lines import Lines, ScriptExhausted
 
 __all__ = ["ScriptExhausted", "ScriptedChatModel", "say"]
 
-Line = AIMessage | BaseException | Callable[[list[BaseMessage]], AIMessage]
 Call = tuple[str, Mapping[str, Any]] | tuple[str, Mapping[str, Any], str]
 
 
@@ -70,13 +68,15 @@ class ScriptedChatModel(BaseChatModel):
     script: Any
     """A sequence of lines, or one function."""
     model_name: str = "scripted"
-    _seen: list[list[BaseMessage]] = PrivateAttr(default_factory=list)
-    _lock: Any = PrivateAttr(default_factory=threading.Lock)
+    _lines: Lines[AIMessage] = PrivateAttr()
+
+    def model_post_init(self, _: Any, /) -> None:
+        self._lines = Lines(self.script)
 
     @property
     def seen(self) -> tuple[tuple[BaseMessage, ...], ...]:
         """The messages of every call so far, in order."""
-        return tuple(tuple(messages) for messages in self._seen)
+        return self._lines.seen
 
     @property
     def _llm_type(self) -> str:
@@ -93,25 +93,7 @@ class ScriptedChatModel(BaseChatModel):
     def _generate(
         self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: Any = None, **_: Any
     ) -> ChatResult:
-        message = self._played(self._next_line(messages), messages)
+        # The framework writes ids into messages and merges by them, so no message is ever handed out twice.
+        message = self._lines.play(messages).model_copy(deep=True)
         message.response_metadata.setdefault("model_name", self.model_name)
         return ChatResult(generations=[ChatGeneration(message=message)])
-
-    def _next_line(self, messages: list[BaseMessage]) -> Line:
-        with self._lock:
-            self._seen.append(list(messages))
-            position = len(self._seen) - 1
-        if callable(self.script):
-            line: Line = self.script
-        elif position < len(self.script):
-            line = self.script[position]
-        else:
-            raise ScriptExhausted(f"the script has {len(self.script)} lines, and this is call {position + 1}")
-        return line
-
-    def _played(self, line: Line, messages: list[BaseMessage]) -> AIMessage:
-        if isinstance(line, BaseException):
-            raise line
-        said = line if isinstance(line, AIMessage) else line(list(messages))
-        # The framework writes ids into messages and merges by them, so no message is ever handed out twice.
-        return said.model_copy(deep=True)

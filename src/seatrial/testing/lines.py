@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 __all__ = ["Lines", "ScriptExhausted"]
 
 T = TypeVar("T")
+Line: TypeAlias = T | BaseException | Callable[[Any], T]
 
 
 class ScriptExhausted(AssertionError):
@@ -18,23 +19,29 @@ class ScriptExhausted(AssertionError):
 class Lines(Generic[T]):
     """A script: a sequence played once over all calls, or one function that plays every call."""
 
-    def __init__(self, script: Sequence[T | BaseException | Callable[[Any], T]] | Callable[[Any], T]) -> None:
+    def __init__(self, script: Sequence[Line[T]] | Callable[[Any], T]) -> None:
         self._script = script
-        self._calls = 0
+        self._seen: list[tuple[Any, ...]] = []
         self._lock = threading.Lock()
 
-    def play(self, messages: Any) -> T:
+    @property
+    def seen(self) -> tuple[tuple[Any, ...], ...]:
+        """What every call so far was given, in order."""
+        return tuple(self._seen)
+
+    def play(self, messages: Sequence[Any]) -> T:
         """The reply to these messages. Raises what the line is when that is an exception, and ScriptExhausted beyond
         the last line."""
-        line = self._script if callable(self._script) else self._next(self._script)
+        given = list(messages)
+        with self._lock:
+            self._seen.append(tuple(given))
+            position = len(self._seen) - 1
+        line = self._script if callable(self._script) else self._at(position, self._script)
         if isinstance(line, BaseException):
             raise line
-        return line(messages) if callable(line) else line
+        return line(given) if callable(line) else line
 
-    def _next(self, script: Sequence[T | BaseException | Callable[[Any], T]]) -> T | BaseException | Callable[[Any], T]:
-        with self._lock:
-            position = self._calls
-            self._calls += 1
+    def _at(self, position: int, script: Sequence[Line[T]]) -> Line[T]:
         if position >= len(script):
             raise ScriptExhausted(f"the script has {len(script)} lines, and this is call {position + 1}")
         return script[position]

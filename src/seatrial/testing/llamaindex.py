@@ -8,9 +8,8 @@ agent = FunctionAgent(tools=[add], llm=llm)
 
 from __future__ import annotations
 
-import threading
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
 from llama_index.core.base.llms.types import (
@@ -27,14 +26,11 @@ from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index.core.llms.llm import ToolSelection
 from pydantic import PrivateAttr
 
+from seatrial.testing.lines import Lines, ScriptExhausted
+
 __all__ = ["ScriptExhausted", "ScriptedLLM", "say"]
 
-Line = ChatResponse | BaseException | Callable[[list[ChatMessage]], ChatResponse]
 Call = tuple[str, Mapping[str, Any] | str] | tuple[str, Mapping[str, Any] | str, str]
-
-
-class ScriptExhausted(AssertionError):
-    """The model was called more often than its script has lines."""
 
 
 def say(
@@ -80,13 +76,16 @@ class ScriptedLLM(FunctionCallingLLM):
     script: Any
     """A sequence of lines, or one function."""
     model: str = "scripted"
-    _seen: list[list[ChatMessage]] = PrivateAttr(default_factory=list)
-    _lock: Any = PrivateAttr(default_factory=threading.Lock)
+    _lines: Lines[ChatResponse] = PrivateAttr()
+
+    def model_post_init(self, context: Any, /) -> None:
+        super().model_post_init(context)
+        self._lines = Lines(self.script)
 
     @property
     def seen(self) -> tuple[tuple[ChatMessage, ...], ...]:
         """The messages of every call so far, in order."""
-        return tuple(tuple(messages) for messages in self._seen)
+        return self._lines.seen
 
     @property
     def metadata(self) -> LLMMetadata:
@@ -121,26 +120,10 @@ class ScriptedLLM(FunctionCallingLLM):
         ]
 
     def _play(self, messages: Sequence[ChatMessage]) -> ChatResponse:
-        line = self._next_line(list(messages))
-        if isinstance(line, BaseException):
-            raise line
-        said = line if isinstance(line, ChatResponse) else line(list(messages))
         # The framework writes into messages (a ReActAgent cuts its answer out), so none is ever handed out twice.
-        played = said.model_copy(deep=True)
+        played = self._lines.play(messages).model_copy(deep=True)
         played.raw = {"model": self.model, **(played.raw or {})}
         return played
-
-    def _next_line(self, messages: list[ChatMessage]) -> Line:
-        with self._lock:
-            self._seen.append(messages)
-            position = len(self._seen) - 1
-        if callable(self.script):
-            line: Line = self.script
-        elif position < len(self.script):
-            line = self.script[position]
-        else:
-            raise ScriptExhausted(f"the script has {len(self.script)} lines, and this is call {position + 1}")
-        return line
 
     @llm_chat_callback()
     def chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:

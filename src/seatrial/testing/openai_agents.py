@@ -9,9 +9,8 @@ agent = Agent(name="sums", tools=[add], model=model)
 from __future__ import annotations
 
 import json
-import threading
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from agents.testing import assistant_message, function_call
@@ -19,16 +18,12 @@ from openai.types.responses import Response, ResponseCompletedEvent
 from openai.types.responses.response_usage import InputTokensDetails, OutputTokensDetails, ResponseUsage
 
 from agents import Model, ModelResponse, Usage
+from seatrial.testing.lines import Lines, ScriptExhausted
 
 __all__ = ["ScriptExhausted", "ScriptedAgentsModel", "say"]
 
-Line = ModelResponse | BaseException | Callable[[list[Any]], ModelResponse]
 Call = tuple[str, Mapping[str, Any] | str] | tuple[str, Mapping[str, Any] | str, str]
 _NAMES = ("input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "reasoning_tokens")
-
-
-class ScriptExhausted(AssertionError):
-    """The model was called more often than its script has lines."""
 
 
 def say(
@@ -78,15 +73,13 @@ class ScriptedAgentsModel(Model):
     """
 
     def __init__(self, script: Any, model: str = "scripted") -> None:
-        self.script = script
         self.model = model
-        self._seen: list[list[Any]] = []
-        self._lock = threading.Lock()
+        self._lines: Lines[ModelResponse] = Lines(script)
 
     @property
     def seen(self) -> tuple[tuple[Any, ...], ...]:
         """The input items of every call so far, in order."""
-        return tuple(tuple(items) for items in self._seen)
+        return self._lines.seen
 
     async def get_response(
         self,
@@ -131,20 +124,4 @@ class ScriptedAgentsModel(Model):
         )
 
     def _play(self, given: str | list[Any]) -> ModelResponse:
-        items = [{"role": "user", "content": given}] if isinstance(given, str) else list(given)
-        line = self._next_line(items)
-        if isinstance(line, BaseException):
-            raise line
-        return line if isinstance(line, ModelResponse) else line(items)
-
-    def _next_line(self, items: list[Any]) -> Line:
-        with self._lock:
-            self._seen.append(items)
-            position = len(self._seen) - 1
-        if callable(self.script):
-            line: Line = self.script
-        elif position < len(self.script):
-            line = self.script[position]
-        else:
-            raise ScriptExhausted(f"the script has {len(self.script)} lines, and this is call {position + 1}")
-        return line
+        return self._lines.play([{"role": "user", "content": given}] if isinstance(given, str) else given)

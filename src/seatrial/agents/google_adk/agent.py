@@ -30,9 +30,10 @@ from google.adk.workflow import BaseNode
 from google.genai import types
 
 from seatrial.agents.google_adk.confirming import answered, open_calls
-from seatrial.agents.google_adk.joining import is_heard, recording
+from seatrial.agents.google_adk.joining import is_heard
 from seatrial.agents.google_adk.mapping import Mapper, RunInput, given_by
 from seatrial.agents.google_adk.recorder import OBSERVES, GoogleADKRecorder
+from seatrial.agents.google_adk.recording import recording
 from seatrial.core.ports import Answer, TurnInput
 from seatrial.core.project import AgentSpec
 from seatrial.core.trace import Observable, StopReason

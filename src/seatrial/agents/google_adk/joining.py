@@ -14,25 +14,13 @@ import importlib
 from collections.abc import Callable
 from contextlib import suppress
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from seatrial.agents.google_adk.recording import recording
 from seatrial.agents.on_load import when_loaded
-from seatrial.agents.recording import Recording
-from seatrial.environment.trial import TrialEnvironment
 
-if TYPE_CHECKING:
-    from seatrial.agents.google_adk.recorder import GoogleADKRecorder
+__all__ = ["is_heard", "listen"]
 
-__all__ = ["is_heard", "listen", "recording"]
-
-
-def _recorder(trial: TrialEnvironment) -> GoogleADKRecorder:
-    from seatrial.agents.google_adk.recorder import GoogleADKRecorder
-
-    return GoogleADKRecorder(trial)
-
-
-recording: Recording[GoogleADKRecorder] = Recording("seatrial_google_adk_recorder", _recorder)
 _joined: set[str] = set()
 """Names of the functions that ask."""
 

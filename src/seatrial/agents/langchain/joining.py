@@ -11,42 +11,17 @@ import threading
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from seatrial.agents.langchain.asking import let_tools_ask
+from seatrial.agents.langchain.recording import recording
 from seatrial.agents.on_load import when_loaded
-from seatrial.agents.recording import Recording
-from seatrial.environment.trial import TrialEnvironment
 
-if TYPE_CHECKING:
-    from seatrial.agents.langchain.recorder import LangChainRecorder
-
-__all__ = ["listen", "recording", "untraced"]
+__all__ = ["listen", "untraced"]
 
 _HOOKS, _TRACING = "langchain_core.tracers.context", "langsmith.run_trees"
 _TOOLS = "langchain_core.tools.base"
 _lock = threading.RLock()
-
-
-class _Recording(Recording["LangChainRecorder"]):
-    """What LangChain asks, at the start of every run, for the recorder of the run's context.
-
-    It takes the place of a ContextVar, of which LangChain calls `get`: the recorder itself cannot exist before
-    LangChain is loaded.
-    """
-
-    def get(self) -> Any:
-        """The recorder of this context, or None."""
-        return self.here()
-
-
-def _recorder(trial: TrialEnvironment) -> LangChainRecorder:
-    from seatrial.agents.langchain.recorder import LangChainRecorder
-
-    return LangChainRecorder(trial)
-
-
-recording = _Recording("seatrial_langchain_recorder", _recorder)
 
 
 def listen() -> None:

@@ -13,8 +13,8 @@ from uuid import UUID
 from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.tracers.context import register_configure_hook
 
-from seatrial.agents.langchain.joining import recording
 from seatrial.agents.langchain.reading import asked_model
+from seatrial.agents.langchain.recording import recording
 from seatrial.environment.pace import Pace
 
 __all__ = ["ModelPacing"]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from seatrial.agents.langchain.joining import listen, recording, untraced
+from seatrial.agents.langchain.joining import listen, untraced
 from seatrial.agents.langchain.recorder import LangChainRecorder
+from seatrial.agents.langchain.recording import recording
 
 __all__ = ["watching"]
 

@@ -23,9 +23,10 @@ from workflows.events import InputRequiredEvent, WorkflowIdleEvent
 from workflows.handler import WorkflowHandler
 
 from seatrial.agents.llamaindex.approvals import Approver
-from seatrial.agents.llamaindex.joining import listen, recording
+from seatrial.agents.llamaindex.joining import listen
 from seatrial.agents.llamaindex.mapping import Mapper
 from seatrial.agents.llamaindex.recorder import OBSERVES, LlamaIndexRecorder
+from seatrial.agents.llamaindex.recording import recording
 from seatrial.core.ports import Answer, TurnInput
 from seatrial.core.project import AgentSpec
 from seatrial.core.trace import Observable, StopReason

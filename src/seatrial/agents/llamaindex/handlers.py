@@ -7,7 +7,7 @@ from typing import Any
 from llama_index_instrumentation.event_handlers import BaseEventHandler
 from llama_index_instrumentation.span_handlers import BaseSpanHandler
 
-from seatrial.agents.llamaindex.joining import recording
+from seatrial.agents.llamaindex.recording import recording
 
 __all__ = ["Events", "Spans"]
 

@@ -10,16 +10,10 @@ from __future__ import annotations
 import threading
 from functools import partial
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 from seatrial.agents.on_load import when_loaded
-from seatrial.agents.recording import Recording
-from seatrial.environment.trial import TrialEnvironment
 
-if TYPE_CHECKING:
-    from seatrial.agents.llamaindex.recorder import LlamaIndexRecorder
-
-__all__ = ["listen", "recording"]
+__all__ = ["listen"]
 
 _DISPATCH = "llama_index_instrumentation"
 _AGENTS = (
@@ -27,14 +21,6 @@ _AGENTS = (
     ("llama_index.core.agent.workflow.multi_agent_workflow", "AgentWorkflow"),
 )
 
-
-def _recorder(trial: TrialEnvironment) -> LlamaIndexRecorder:
-    from seatrial.agents.llamaindex.recorder import LlamaIndexRecorder
-
-    return LlamaIndexRecorder(trial)
-
-
-recording: Recording[LlamaIndexRecorder] = Recording("seatrial_llamaindex_recorder", _recorder)
 _lock = threading.RLock()
 _joined: list[ModuleType] = []
 

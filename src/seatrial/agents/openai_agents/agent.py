@@ -19,9 +19,10 @@ from typing import Any
 from agents.exceptions import MaxTurnsExceeded
 
 from agents import Agent, Runner
-from seatrial.agents.openai_agents.joining import listen, recording
+from seatrial.agents.openai_agents.joining import listen
 from seatrial.agents.openai_agents.mapping import Mapper
 from seatrial.agents.openai_agents.recorder import OBSERVES, AgentsRecorder
+from seatrial.agents.openai_agents.recording import recording
 from seatrial.agents.openai_agents.session import TrialSession
 from seatrial.core.ports import Answer, TurnInput
 from seatrial.core.project import AgentSpec

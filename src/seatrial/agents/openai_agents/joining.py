@@ -12,25 +12,11 @@ from __future__ import annotations
 
 import threading
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 from seatrial.agents.on_load import when_loaded
-from seatrial.agents.recording import Recording
-from seatrial.environment.trial import TrialEnvironment
 
-if TYPE_CHECKING:
-    from seatrial.agents.openai_agents.recorder import AgentsRecorder
+__all__ = ["listen"]
 
-__all__ = ["listen", "recording"]
-
-
-def _recorder(trial: TrialEnvironment) -> AgentsRecorder:
-    from seatrial.agents.openai_agents.recorder import AgentsRecorder
-
-    return AgentsRecorder(trial)
-
-
-recording: Recording[AgentsRecorder] = Recording("seatrial_openai_agents_recorder", _recorder)
 _lock = threading.RLock()
 
 

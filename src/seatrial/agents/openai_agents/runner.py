@@ -13,9 +13,9 @@ from agents.exceptions import AgentsException
 from agents.run import AgentRunner, get_default_agent_runner, set_default_agent_runner
 
 from agents import RunHooks
-from seatrial.agents.openai_agents.joining import recording
 from seatrial.agents.openai_agents.reading import model_name
 from seatrial.agents.openai_agents.recorder import AgentsRecorder
+from seatrial.agents.openai_agents.recording import recording
 
 __all__ = ["hand_runs_to_trials"]
 

@@ -23,8 +23,8 @@ from jsonschema import Draft202012Validator
 from agents import FunctionTool
 from seatrial.agents.leaving import kept_in
 from seatrial.agents.openai_agents.calls import RunningCall
-from seatrial.agents.openai_agents.joining import recording
 from seatrial.agents.openai_agents.recorder import AgentsRecorder
+from seatrial.agents.openai_agents.recording import recording
 from seatrial.environment.observed import observing
 
 __all__ = ["hand_tools_to_trials"]

@@ -20,9 +20,10 @@ from pydantic_ai.exceptions import UsageLimitExceeded
 from pydantic_ai.messages import ModelMessage
 
 from seatrial.agents.pydantic_ai.deferred import answered
-from seatrial.agents.pydantic_ai.joining import listen, recording
+from seatrial.agents.pydantic_ai.joining import listen
 from seatrial.agents.pydantic_ai.mapping import Mapper, RunInput
 from seatrial.agents.pydantic_ai.recorder import OBSERVES, PydanticAIRecorder
+from seatrial.agents.pydantic_ai.recording import recording
 from seatrial.core.ports import Answer, TurnInput
 from seatrial.core.project import AgentSpec
 from seatrial.core.trace import Observable, StopReason

@@ -10,25 +10,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from seatrial.agents.on_load import when_loaded
-from seatrial.agents.recording import Recording
-from seatrial.environment.trial import TrialEnvironment
+from seatrial.agents.pydantic_ai.recording import recording
 
-if TYPE_CHECKING:
-    from seatrial.agents.pydantic_ai.recorder import PydanticAIRecorder
-
-__all__ = ["listen", "recording"]
-
-
-def _recorder(trial: TrialEnvironment) -> PydanticAIRecorder:
-    from seatrial.agents.pydantic_ai.recorder import PydanticAIRecorder
-
-    return PydanticAIRecorder(trial)
-
-
-recording: Recording[PydanticAIRecorder] = Recording("seatrial_pydantic_ai_recorder", _recorder)
+__all__ = ["listen"]
 
 
 def listen() -> None:
