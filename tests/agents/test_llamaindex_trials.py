@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -383,7 +385,15 @@ print(driven.output, driven.states, driven.call.result, driven.trace.steps)
 
 @pytest.mark.slow
 def test_an_agent_that_loads_the_framework_in_its_first_call_is_observed() -> None:
-    done = subprocess.run([sys.executable, "-c", HIDDEN], capture_output=True, text=True, check=False)
+    tests = str(Path(__file__).parents[1])
+    paths = os.pathsep.join([tests, *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = subprocess.run(
+        [sys.executable, "-c", HIDDEN],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": paths},
+    )
     assert done.stdout == "done [('look', 'executed')] y 2\n", done.stderr
 
 
