@@ -17,6 +17,7 @@ from seatrial.cli import _exit_code
 from seatrial.core.project import AgentSpec
 from seatrial.core.trace import CallState, Observable
 from seatrial.errors import UsageError
+from seatrial.harness.gating import Candidate
 
 DATA = Path(__file__).parents[1] / "data" / "otel"
 REAL = ("OPENAI", "LANGCHAIN", "TINYAGENT")
@@ -261,6 +262,10 @@ def test_a_stored_run_exported_and_read_again_is_the_same_trace(tmp_path: Path, 
     graded = api.run(tmp_path, build="spans", trials=2)
     assert graded.exit_code == live.exit_code == 0
 
+    again = api.run(tmp_path, build="spans", trials=2)
+    with pytest.raises(UsageError, match=r"both of the spans in spans\.jsonl; pooled runs are independent evidence"):
+        Candidate([graded.folder, again.folder])
+
     def told(run: Any) -> list[Any]:
         keyed = sorted(run.trials, key=lambda record: str(record.key))
         return [
@@ -283,7 +288,7 @@ def test_a_trial_without_spans_is_invalid_and_not_the_agents_failure(tmp_path: P
     ("text", "message"),
     [
         ("not json", "case.json:1: this is no JSON"),
-        ('{"traces": []}', "case.json: no spans"),
+        ('{"traces": []}', "case.json: a span lacks 'context'"),
         ('{"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "x"}]}]}]}', "traceId"),
         ("[1, 2]", "a file of spans holds OTLP JSON"),
     ],
@@ -321,3 +326,94 @@ def test_the_sdk_s_own_form_is_read_too(tmp_path: Path) -> None:
 def test_a_missing_path_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="no such file or folder of spans"):
         load_agent(AgentSpec(target="nowhere/", kind="otel"))
+
+
+# --- what is missing -----------------------------------------------------------------------------------------------
+
+
+def asked_for(*names: str) -> dict[str, Any]:
+    return model(0, 1, *((f"c{n}", name, {}) for n, name in enumerate(names)), text="working on it")
+
+
+def test_a_root_that_failed_is_the_agents_failure_whatever_was_said_before(tmp_path: Path) -> None:
+    root = span("invoke_agent desk", 0, 9, gen_ai__operation__name="invoke_agent", output__value="done")
+    root["status"] = {"code": 2, "message": "boom"}
+    raised = [any_attribute("exception.type", "ZeroDivisionError"), any_attribute("exception.message", "boom")]
+    root["events"] = [{"name": "exception", "attributes": raised}]
+    seen = driven(tmp_path, root, asked_for() | {"parentSpanId": "invoke_agent desk@0"})
+    assert (seen.trace.stop_reason, seen.record.status) == ("agent_error", "failed")
+    assert seen.record.error is not None
+    assert "ZeroDivisionError: boom" in seen.record.error.message
+
+
+@pytest.mark.parametrize(
+    ("spans", "why"),
+    [
+        ([asked_for("lookup", "pay"), tool("lookup", 2, 3, {}, "c0")], "a model asked for pay, and no span says"),
+        ([tool("lookup", 2, 3, {}) | {"parentSpanId": "lost"}], "the parent of the span 'execute_tool lookup' is miss"),
+        (
+            [
+                span("invoke_agent a", 0, 9, "elsewhere", gen_ai__operation__name="invoke_agent"),
+                tool("lookup", 2, 3, {}) | {"parentSpanId": "lost"},
+            ],
+            "is missing, so spans were lost",
+        ),
+        (
+            [span("invoke_agent a", 0, 0, gen_ai__operation__name="invoke_agent"), tool("lookup", 2, 3, {})],
+            "the span 'invoke_agent a' never ended",
+        ),
+        ([tool("lookup", 2, 3, {}) | {"droppedAttributesCount": 2}], "had attributes or events left out"),
+    ],
+)
+def test_where_spans_are_known_to_be_missing_no_call_is_ruled_out(
+    spans: list[dict[str, Any]], why: str, tmp_path: Path
+) -> None:
+    for each in spans:
+        if each["endTimeUnixNano"] == "0":
+            del each["endTimeUnixNano"]
+    seen = driven(tmp_path, *spans)
+    assert Observable.TOOL_CALLS not in seen.trace.observes
+    assert why in seen.trace.unobserved[Observable.TOOL_CALLS]
+    assert [call.name for call in seen.calls] == ["lookup"], "what was seen stays on record"
+
+
+def test_an_agent_whose_parent_is_the_service_that_asked_it_is_whole(tmp_path: Path) -> None:
+    root = span("invoke_agent a", 0, 9, "elsewhere", gen_ai__operation__name="invoke_agent", output__value="done")
+    seen = driven(tmp_path, root, tool("lookup", 2, 3, {}) | {"parentSpanId": "invoke_agent a@0"})
+    assert {Observable.TOOL_CALLS, Observable.OUTPUT} <= seen.trace.observes
+
+
+def test_an_answers_form_that_a_model_fills_in_is_no_lost_call(tmp_path: Path) -> None:
+    seen = driven(tmp_path, asked_for("lookup", "final_result"), tool("lookup", 2, 3, {}, "c0"))
+    assert Observable.TOOL_CALLS in seen.trace.observes
+
+
+def test_of_a_call_without_an_end_nobody_knows_what_became(tmp_path: Path) -> None:
+    unended = tool("lookup", 2, 3, {})
+    del unended["endTimeUnixNano"]
+    root = span("invoke_agent a", 0, 9, gen_ai__operation__name="invoke_agent")
+    (call,) = driven(tmp_path, root, unended | {"parentSpanId": "invoke_agent a@0"}).calls
+    assert (call.state, call.error) == (CallState.UNKNOWN, "its span never ended")
+
+
+def test_spans_of_another_case_are_not_graded(tmp_path: Path) -> None:
+    (tmp_path / "case.json").write_text(otlp(span("invoke_agent a", 0, 9, seatrial__case="another")))
+    seen = driven_by(tmp_path)
+    assert seen.record.invalid_reason == "fixture"
+    assert "these spans name another case, another" in seen.record.detail
+
+
+def test_a_file_of_one_trial_holds_one_trace(tmp_path: Path) -> None:
+    one, two = model(0, 1, text="a"), model(2, 3, text="b") | {"traceId": "bb"}
+    (tmp_path / "case.json").write_text(otlp(one, two))
+    assert "holds 2 traces" in driven_by(tmp_path).record.detail
+
+
+def test_calls_that_were_replayed_elsewhere_stay_replayed(tmp_path: Path) -> None:
+    root = span("invoke_agent a", 0, 9, gen_ai__operation__name="invoke_agent", seatrial__replayed=3)
+    assert driven(tmp_path, root).record.replayed == 3
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path: Path) -> None:
+    (tmp_path / "case.json").write_bytes(b"\xef\xbb\xbf" + otlp(model(0, 1, text="hi")).encode())
+    assert driven_by(tmp_path).output == "hi"

@@ -92,6 +92,8 @@ class TrialEnvironment:
         self.config: Mapping[str, Any] = {} if config is None else config
         """The agent's settings from seatrial.yaml, as its factory gets them."""
         self.recorder = Recorder(step_limit=case.limits.steps)
+        self.replayed_elsewhere = 0
+        """Model calls that were answered from cassettes where this trial's spans were made."""
         self.capture_hidden = True
         """Whether frameworks behind a plain function are recorded; False where another adapter sees it all."""
         self.pace = Pace()

@@ -191,6 +191,7 @@ def _not_independent(stored: Sequence[Verified]) -> Iterator[str]:
     """Which of these runs hold the same trials: graded again, or run again."""
     sources: dict[str, str] = {run.info.run_id: run.info.run_id for run in stored}
     seen: dict[tuple[object, ...], str] = {}
+    spans: dict[object, str] = {}
     for info, records in ((run.info, run.records) for run in stored):
         if info.rerun_of and len(stored) > 1:
             yield f"run {info.run_id} is a trial of {info.rerun_of} that was run again to be looked at"
@@ -199,6 +200,10 @@ def _not_independent(stored: Sequence[Verified]) -> Iterator[str]:
             if other != info.run_id:
                 both = "is" if other == info.regraded_from else "and run " + other + " are"
                 yield f"run {info.run_id} {both} graded again from the trials of {info.regraded_from}"
+        if info.agent_kind == "otel" and ":" not in str(info.agent.get("target")):
+            other = spans.setdefault(info.agent.get("target"), info.run_id)
+            if other != info.run_id:
+                yield f"runs {other} and {info.run_id} are both of the spans in {info.agent.get('target')}"
         for record in (record for record in records if record.started):
             other = seen.setdefault(_identity(record), info.run_id)
             if other != info.run_id:

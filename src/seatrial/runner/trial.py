@@ -267,6 +267,8 @@ class TrialAttempt:
         agent made of it."""
         broken_off = course.cut and course.stop_reason is StopReason.HARNESS_ERROR
         course.calls = await self._recording.finish("agent", keep=not broken_off)
+        if self.environment.replayed_elsewhere:
+            course.calls = course.calls.and_those(TrialCalls(self.environment.replayed_elsewhere))
         if course.calls.problem:
             course.stop_reason, course.broken = StopReason.HARNESS_ERROR, InvalidReason.HARNESS
             course.error, course.detail = None, f"cassettes: {course.calls.problem}"

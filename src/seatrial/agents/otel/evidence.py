@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from seatrial.agents.otel.meaning import Role, asked_by, has_messages, tool_of, usage_of
 from seatrial.agents.otel.span import Span
 from seatrial.agents.otel.tree import SpanTree
@@ -13,9 +15,12 @@ __all__ = ["evidence_in", "note_evidence"]
 _SILENT = "the spans do not hold what the model said (capturing messages is off)"
 
 
-def note_evidence(tree: SpanTree, recorder: Recorder) -> None:
-    """Note in a trial's record what these spans can show, and why not the rest."""
+def note_evidence(tree: SpanTree, recorder: Recorder, gaps: str | None = None) -> None:
+    """Note in a trial's record what these spans can show, and why not the rest; nothing where they have gaps."""
     for what, why in evidence_in(tree).items():
+        if gaps is not None:
+            recorder.lacks(what, why or gaps)
+            continue
         if why is None:
             recorder.observe(what)
         else:
@@ -56,11 +61,24 @@ def _usage(models: list[Span]) -> str | None:
 def _tool_calls(tree: SpanTree) -> str | None:
     """Without a span of a tool there were no calls only where the models' words are known, and asked for none."""
     models = tree.of(Role.MODEL)
+    lost = _asked_without_span(tree)
+    if lost:
+        return f"a model asked for {', '.join(lost)}, and no span says what became of it"
     if tree.of(Role.TOOL) or (_spoken(models) and not any(asked_by(span) for span in models)):
         return None
-    if _spoken(models):
-        return "a model asked for tools, and no span is one of a tool"
     return "no span is one of a tool, and " + (_SILENT if models else "none is one of a model call")
+
+
+def _asked_without_span(tree: SpanTree) -> list[str]:
+    """Names of tools that models asked for more often than there are spans of them."""
+    done = Counter(tool_of(span).name for span in tree.of(Role.TOOL))
+    asked = Counter(call.name for span in tree.of(Role.MODEL) for call in asked_by(span))
+    return sorted(name for name, times in asked.items() if times > done[name] and not _needs_no_span(name))
+
+
+def _needs_no_span(name: str) -> bool:
+    """Whether a framework runs no tool for such a call: it hands over, or fills in the form of an answer."""
+    return is_handoff_tool(name) or name.startswith("final_result")
 
 
 def _handoffs(tree: SpanTree) -> list[Span]:

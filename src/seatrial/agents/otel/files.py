@@ -32,8 +32,10 @@ def read_spans(path: Path) -> SpanFile:
     for place, document in _documents(path):
         try:
             spans += _spans_in(document)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise UsageError(f"{place}: no spans ({type(error).__name__}: {error}); {_FORMATS}") from error
+        except KeyError as error:
+            raise UsageError(f"{place}: a span lacks {error}; {_FORMATS}") from error
+        except (TypeError, ValueError, AttributeError) as error:
+            raise UsageError(f"{place}: no spans ({error}); {_FORMATS}") from error
         if isinstance(document, Mapping) and document.get("final_output") is not None:
             final_output = document["final_output"]
     return SpanFile(tuple(spans), final_output)
@@ -45,7 +47,7 @@ _FORMATS = "a file of spans holds OTLP JSON (resourceSpans), or spans as OpenTel
 def _documents(path: Path) -> Iterator[tuple[str, Any]]:
     """The JSON documents of a file, one or one a line, each with where it stands."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
     try:
@@ -67,6 +69,8 @@ def _spans_in(document: Any) -> Iterator[Span]:
     if isinstance(document, Sequence) and not isinstance(document, str):
         for each in document:
             yield from _spans_in(each)
+    elif not isinstance(document, Mapping):
+        raise ValueError(f"a span is a mapping, not {document!r}")
     elif "resourceSpans" in document:
         yield from _otlp(document)
     elif "spans" in document:
@@ -103,6 +107,7 @@ def _otlp_span(span: Mapping[str, Any], scope: str) -> Span:
         failed=status.get("code") in (2, "STATUS_CODE_ERROR"),
         description=str(status.get("message", "")),
         scope=scope,
+        dropped=int(span.get("droppedAttributesCount", 0)) + int(span.get("droppedEventsCount", 0)),
     )
 
 

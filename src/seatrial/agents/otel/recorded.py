@@ -62,9 +62,11 @@ class RecordedSpans:
 
     def _of(self, case_id: str, trial_index: int) -> SpanFile:
         if self._path.is_dir():
-            return read_spans(self._file_of(case_id, trial_index))
+            return _of_one_trial(self._file_of(case_id, trial_index), case_id)
         traces = self._by_case.get(f"{case_id}#{trial_index}") or self._by_case.get(case_id, [])
         place = 0 if f"{case_id}#{trial_index}" in self._by_case else trial_index - 1
+        if len(traces) > place + 1:
+            print(f"{self._path} has {len(traces)} traces of {case_id}; this trial is number {place + 1}")  # noqa: T201
         if place >= len(traces):
             raise UsageError(f"{self._path}: has no spans of {case_id}#{trial_index}")
         return traces[place]
@@ -77,6 +79,18 @@ class RecordedSpans:
         if found is None:
             raise UsageError(f"{self._path}: has no spans of {case_id}#{trial_index}; it would be {candidates[0].name}")
         return found
+
+
+def _of_one_trial(path: Path, case_id: str) -> SpanFile:
+    """A file that is one trial's alone. UsageError when it names another case, or holds several traces."""
+    file = read_spans(path)
+    tree = SpanTree(file.spans)
+    others = sorted(tree.cases - {case_id})
+    if others:
+        raise UsageError(f"{path}: these spans name another case, {others[0]}")
+    if len(tree.trace_ids) > 1:
+        raise UsageError(f"{path}: holds {len(tree.trace_ids)} traces; a file of a folder is one trial")
+    return file
 
 
 def _found(target: str) -> Path:
@@ -112,14 +126,16 @@ class RecordedSession:
         if turn.number > 1:
             raise FixtureError("spans on file are one turn; a case with several cannot be graded from them")
         began = min((span.start_ns for span in self._file.spans), default=0)
-        play(self._file.spans, recorder, began)
-        note_evidence(self._tree, recorder)
+        gaps = self._tree.gaps
+        play(self._file.spans, recorder, began, whole=True)
+        note_evidence(self._tree, recorder, gaps)
+        self._trial.replayed_elsewhere = self._tree.replayed
         failed = next((span.error for span in self._roots() if span.error is not None), None)
-        output = self._output()
-        if failed is not None and output is None:
+        if failed is not None:
             raise RuntimeError(failed)
-        if output is None:
-            recorder.lacks(Observable.OUTPUT, "the spans hold no final output")
+        output = self._output()
+        if output is None or gaps is not None:
+            recorder.lacks(Observable.OUTPUT, gaps or "the spans hold no final output")
         else:
             recorder.observe(Observable.OUTPUT)
         return Answer(output, latency_ms=self._lasted())

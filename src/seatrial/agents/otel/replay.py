@@ -36,15 +36,18 @@ _TARGETS = ("agent_name", "to_agent", "target", "agent")
 _STATES = {state.value: state for state in CallState}
 
 
-def play(spans: Iterable[Span], recorder: Recorder, began_ns: int) -> None:
+def play(spans: Iterable[Span], recorder: Recorder, began_ns: int, *, whole: bool = False) -> None:
     """Record what these spans of one turn say; the trial began at `began_ns`.
 
-    Raises StepLimitReached when that were more steps than allowed.
+    `whole`: nothing comes after them, so what became of a call that has no end is unknown. Raises StepLimitReached when
+    that were more steps than allowed.
     """
     tree = SpanTree(spans)
     turn = _Turn(tree, recorder, began_ns)
     for _, _, act, span, role in sorted(_moments(tree), key=lambda moment: moment[:2]):
         turn.begin(span, role) if act == "begin" else turn.end(span, role)
+    if whole:
+        turn.lose()
 
 
 def _moments(tree: SpanTree) -> Iterable[tuple[int, int, str, Span, Role]]:
@@ -140,6 +143,14 @@ class _Turn:
                 del self.asked[place]
                 return number, asked
         return self.last_model.get(agent), None
+
+    def lose(self) -> None:
+        """Calls whose spans never ended: nobody knows what became of them."""
+        ended = {span.span_id for span, _ in self.tree.spans if span.end_ns is not None}
+        for span, role in self.tree.spans:
+            if role is Role.TOOL and span.span_id in self.open and span.span_id not in ended:
+                never = "its span never ended"
+                self.recorder.end_tool_call(self.open[span.span_id], error=never, state=CallState.UNKNOWN)
 
     def _end_tool(self, span: Span) -> None:
         state = _STATES.get(str(span.attributes.get("seatrial.state")))

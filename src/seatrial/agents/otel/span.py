@@ -39,6 +39,8 @@ class Span:
     """Of that status."""
     scope: str = ""
     """Name of the instrumentation that made it."""
+    dropped: int = 0
+    """Attributes and events that its SDK left out."""
 
     def first(self, *names: str) -> Any:
         """The value of the first of these attributes that it has; None when it has none."""

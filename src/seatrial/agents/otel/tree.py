@@ -31,6 +31,38 @@ class SpanTree:
         names = next((names for names in found if names is not None), None)
         return None if names is None else frozenset(map(str, names))
 
+    @property
+    def gaps(self) -> str | None:
+        """Why spans are known to be missing; None where nothing tells of it.
+
+        A single top span of an agent may have its parent elsewhere: in the service that asked for it.
+        """
+        tops = [span for span in self._all.values() if span.parent_id not in self._all]
+        orphans = [span for span in tops if span.parent_id is not None]
+        if orphans and (len(tops) > 1 or role_of(tops[0]) is not Role.AGENT):
+            return f"the parent of the span {orphans[0].name!r} is missing, so spans were lost"
+        unended = next((span for span in tops if span.end_ns is None), None)
+        if unended is not None:
+            return f"the span {unended.name!r} never ended, so spans may be missing"
+        dropped = next((span for span in self._all.values() if span.dropped), None)
+        return None if dropped is None else f"the span {dropped.name!r} had attributes or events left out"
+
+    @property
+    def replayed(self) -> int:
+        """Model calls that were answered from cassettes, in an exported run of Seatrial."""
+        return sum(int(span.attributes.get("seatrial.replayed", 0) or 0) for span in self._all.values())
+
+    @property
+    def cases(self) -> frozenset[str]:
+        """The cases that these spans name as theirs."""
+        named = (span.attributes.get("seatrial.case") for span in self._all.values())
+        return frozenset(str(name) for name in named if name is not None)
+
+    @property
+    def trace_ids(self) -> frozenset[str]:
+        """The traces that these spans belong to."""
+        return frozenset(span.trace_id for span in self._all.values())
+
     def of(self, wanted: Role) -> list[Span]:
         """The spans of one role."""
         return [span for span, role in self.spans if role is wanted]
