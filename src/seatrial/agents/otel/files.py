@@ -70,7 +70,7 @@ def _spans_in(document: Any) -> Iterator[Span]:
         for each in document:
             yield from _spans_in(each)
     elif not isinstance(document, Mapping):
-        raise ValueError(f"a span is a mapping, not {document!r}")
+        raise TypeError(f"a span is a mapping, not {document!r}")
     elif "resourceSpans" in document:
         yield from _otlp(document)
     elif "spans" in document:
