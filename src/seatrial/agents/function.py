@@ -39,6 +39,7 @@ class FunctionAgent:
         self._target = target
         self._invoke: Callable[..., Any] | None = getattr(target, "invoke", None)
         self._check(self._invoke or target)
+        self._async = is_async(self._invoke or target)
         self.blocking = hasattr(target, "reset")
 
     def _check(self, function: Callable[..., Any]) -> None:
@@ -60,8 +61,9 @@ class FunctionAgent:
         trial.recorder.observe(*self.observes)
         resetting = self._reset(trial)
         if self._invoke is None:
-            return FunctionSession(self._target, trial, as_case=False)
-        return FunctionSession(self._invoke, trial, as_case=True, resetting=resetting)
+            return FunctionSession(self._target, trial, blocking=not self._async, as_case=False)
+        blocking = not self._async and resetting is None
+        return FunctionSession(self._invoke, trial, blocking=blocking, as_case=True, resetting=resetting)
 
     def _reset(self, trial: TrialEnvironment) -> Awaitable[Any] | None:
         reset = getattr(self._target, "reset", None) if self._invoke is not None else None
@@ -82,10 +84,11 @@ class FunctionSession:
         function: Callable[..., Any],
         trial: TrialEnvironment,
         *,
+        blocking: bool,
         as_case: bool,
         resetting: Awaitable[Any] | None = None,
     ) -> None:
-        self.blocking = not is_async(function) and resetting is None
+        self.blocking = blocking
         self._function = function
         self._trial = trial
         self._as_case = as_case

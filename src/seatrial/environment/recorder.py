@@ -98,6 +98,8 @@ class Recorder:
         self._attempts: dict[str, int] = defaultdict(int)
         self._over = False
         self._withdrawn: list[int] = []
+        self._unchecked: set[int] = set()
+        """Numbers of events with fields that were put there by others."""
 
     # --- what is there ---------------------------------------------------------------------------------------------
 
@@ -120,11 +122,13 @@ class Recorder:
 
     def observe(self, *observables: Observable) -> None:
         """This trial can see these kinds of evidence."""
+        if self.observes.issuperset(observables):
+            return
         new = [each for each in observables if each not in self.observes]
         self.observes.update(new)
-        for observable in new:
+        for observable in new if self.unobserved else ():
             self.unobserved.pop(observable, None)
-        if new:
+        if self.on_change is not None:
             self._tell({"observes": sorted(self.observes)})
 
     def lacks(self, observable: Observable, why: str) -> None:
@@ -147,12 +151,15 @@ class Recorder:
         with self._lock:
             gone = sorted(self._withdrawn)
             entries = [(kind, dict(fields)) for kind, fields in self._entries if fields["number"] not in gone]
+            unchecked = set(self._unchecked)
         events: list[Event] = []
         for kind, fields in entries:
-            _move_up(fields, gone)
+            trusted = kind is ToolCallEvent and fields["number"] not in unchecked
+            if gone:
+                _move_up(fields, gone)
             if kind is ToolCallEvent and "state" not in fields:
                 fields.update(state=CallState.FAILED, error="never ended")
-            events.append(kind(**fields))
+            events.append(ToolCallEvent.trusted(fields) if trusted else kind(**fields))
         return (*events, *_stopped_calls(events))
 
     # --- writing ---------------------------------------------------------------------------------------------------
@@ -191,6 +198,7 @@ class Recorder:
                 fields = {name: value for name, value in change.items() if name != "kind"}
                 at = fields["number"] - 1
                 self._entries[at : at + 1] = [(_KINDS[change["kind"]], fields)]
+                self._unchecked.add(at + 1)
             self.observes.update(Observable(name) for name in change.get("observes", ()))
             for name, why in change.get("lacks", {}).items():
                 self.observes.discard(Observable(name))
@@ -319,6 +327,7 @@ class Recorder:
 
     def amend(self, number: int, **fields: Any) -> None:
         """Correct fields of an event already begun, when an adapter learns more (JSON data only)."""
+        self._unchecked.add(number)
         self._finish(number, **fields)
 
     def tell(self, number: int, told: Any) -> None:
@@ -493,6 +502,8 @@ class Recorder:
 
 def _stopped_calls(events: Sequence[Event]) -> Iterator[ToolCallEvent]:
     """The calls that approvals stopped before they became tool calls."""
+    if all(type(event) is not Approval for event in events):
+        return
     calls = [event for event in events if isinstance(event, ToolCallEvent)]
     number = len(events)
     for approval in events:
@@ -550,9 +561,8 @@ def _take(counts: Counter[str], key: str) -> bool:
 
 def _move_up(fields: dict[str, Any], gone: list[int]) -> None:
     """Numbers of events as they are once the withdrawn ones (sorted) have gone."""
-    if gone:
-        for key in ("number", "ended", "step", "call"):
-            if isinstance(fields.get(key), int):
-                fields[key] = (
-                    None if key == "call" and fields[key] in gone else fields[key] - bisect_left(gone, fields[key])
-                )
+    for key in ("number", "ended", "step", "call"):
+        if isinstance(fields.get(key), int):
+            fields[key] = (
+                None if key == "call" and fields[key] in gone else fields[key] - bisect_left(gone, fields[key])
+            )

@@ -15,7 +15,7 @@ class Within(Generic[T]):
 
     __slots__ = ("_outer", "_value", "_variable")
 
-    def __init__(self, variable: ContextVar[T | None], value: T) -> None:
+    def __init__(self, variable: ContextVar[T] | ContextVar[T | None], value: T) -> None:
         self._variable = variable
         self._value = value
 

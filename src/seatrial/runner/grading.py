@@ -87,9 +87,11 @@ async def grade(graders: Sequence[Grader], context: GradingContext, judges: Plac
             continue
         asks = bool(getattr(grader, "judge", False))
         try:
-            async with judges if asks and judges is not None else _NOBODY_WAITS:
-                said = await in_thread(grader.grade, context) if grader.blocking else grader.grade(context)
-                said = await said if inspect.isawaitable(said) else said
+            if grader.blocking or asks:
+                said = await _waited_for(grader, context, judges if asks else None)
+            else:
+                said = grader.grade(context)
+                said = said if said is None or type(said) is Grade else await _finished(said)
         except BaseException as error:  # the grader call: what it raises, SystemExit too, is its own failure
             if cancelled_by_us(error):
                 raise
@@ -102,12 +104,23 @@ async def grade(graders: Sequence[Grader], context: GradingContext, judges: Plac
     return grading
 
 
+async def _waited_for(grader: Grader, context: GradingContext, judges: Places | None) -> Grade | None:
+    """What a grader says that takes its time."""
+    async with _NOBODY_WAITS if judges is None else judges:
+        said = await in_thread(grader.grade, context) if grader.blocking else grader.grade(context)
+        return await _finished(said)
+
+
+async def _finished(said: Any) -> Any:
+    return await said if inspect.isawaitable(said) else said
+
+
 def _named(said: Grade, grader: Grader) -> Grade:
     """The grade under its grader's name."""
     name, required = grader.name, grader.required and said.required
     if said.name == name and said.required is required:
         return said
-    return said.model_copy(update={"name": name, "required": required})
+    return said.altered({"name": name, "required": required})
 
 
 def _failure(grader: Grader, error: BaseException) -> GraderFailure:
