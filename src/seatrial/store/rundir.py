@@ -187,7 +187,7 @@ class RunWriter:
     def _keep(self, record: TrialRecord, trace: str) -> TrialRecord:
         links: dict[str, Any] = {"run_id": self.info.run_id, "build_id": self.info.build_id}
         links |= {"trace_at": self._journal.trace(trace.encode()), "previous": self._journal.previous}
-        record = record.model_copy(update=links)
+        record = record.altered(links)
         line = _json(record)
         if self._to_rework(line):
             record = self._reworked(record, links)
