@@ -459,11 +459,11 @@ class Recorder:
         What stands in both, or was recorded in this turn as it happened, is recorded once. Where the order between
         tool calls and hand-offs stays unknown, `ordered` becomes False.
         """
-        known = Counter(identity_of_entry(kind, fields) for kind, fields in self._this_turn())
+        known = Counter(identity_of_entry(*entry) for entry in self._this_turn() if entry[0] is not Message)
         listed = Counter(identity_of(item) for item in events)
-        rest = [item for item in others if not _take(listed, identity_of(item))]
-        placed = [(item, _take(known, identity_of(item))) for item in events]
-        late = [item for item in rest if not _take(known, identity_of(item))]
+        rest = [item for item in others if not _take(listed, item)]
+        placed = [(item, _take(known, item)) for item in events]
+        late = [item for item in rest if not _take(known, item)]
         for item in (*(item for item, recorded in placed if not recorded), *late):
             self._report(item)
         if _out_of_place(placed, late) and {ToolCallEvent, Handoff} <= {kind for kind, _ in self._this_turn()}:
@@ -476,12 +476,19 @@ class Recorder:
         return [(kind, fields) for kind, fields in entries if fields["number"] not in self._withdrawn]
 
     def _report_tool_call(self, call: ToolCall) -> int:
+        """As a call that begins and ends, of which nobody knows how long it took."""
         state = check_tool_call(call)
         self.observe(Observable.TOOL_CALLS)
-        agent = call.agent or self._active_agent
-        number = self.begin_tool_call(call.name, call.arguments, call_id=call.call_id, agent=agent, reported=True)
-        self.end_tool_call(number, result=call.result, error=call.error, state=state, timed=False)
-        return number
+        self._count_step(model=False)
+        arguments, malformed = read_arguments(call.arguments)
+        fields: dict[str, Any] = {"name": str(call.name), "call_id": call.call_id}
+        fields |= {"agent": call.agent or self._active_agent, "arguments": arguments, "malformed": malformed}
+        if call.call_id is not None:
+            fields["attempt"] = self._attempt(call.call_id)
+        fields["state"] = state or (CallState.EXECUTED if call.error is None else CallState.FAILED)
+        fields |= {"result": to_json(call.result), "error": None if call.error is None else error_text(call.error)}
+        with self._lock:
+            return self._begin(ToolCallEvent, **fields, step=None, stand_in=False, ended=len(self._entries) + 2)
 
     def _report_handoff(self, event: HandoffEvent) -> int:
         check_handoff(event)
@@ -551,8 +558,9 @@ def _out_of_place(placed: Sequence[tuple[Any, bool]], late: Sequence[Any]) -> bo
     return misplaced or any(isinstance(item, (ToolCall, HandoffEvent)) for item in late)
 
 
-def _take(counts: Counter[str], key: str) -> bool:
-    """Whether there is one more of these; it is used up."""
+def _take(counts: Counter[str], item: Any) -> bool:
+    """Whether there is one more that is the same; it is used up."""
+    key = identity_of(item) if counts else ""
     if counts[key] <= 0:
         return False
     counts[key] -= 1

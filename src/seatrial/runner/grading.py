@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -90,8 +90,8 @@ async def grade(graders: Sequence[Grader], context: GradingContext, judges: Plac
             if grader.blocking or asks:
                 said = await _waited_for(grader, context, judges if asks else None)
             else:
-                said = grader.grade(context)
-                said = said if said is None or type(said) is Grade else await _finished(said)
+                given = grader.grade(context)
+                said = given if given is None or isinstance(given, Grade) else await _finished(given)
         except BaseException as error:  # the grader call: what it raises, SystemExit too, is its own failure
             if cancelled_by_us(error):
                 raise
@@ -111,7 +111,7 @@ async def _waited_for(grader: Grader, context: GradingContext, judges: Places | 
         return await _finished(said)
 
 
-async def _finished(said: Any) -> Any:
+async def _finished(said: Grade | Awaitable[Grade | None] | None) -> Grade | None:
     return await said if inspect.isawaitable(said) else said
 
 

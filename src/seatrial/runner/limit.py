@@ -1,7 +1,7 @@
 """The time limit of an agent's turns: `asyncio.timeout`, but for what costs where nobody waits.
 
-Most of that is the timer, so there is none before the agent waits for the first time: until then the loop does not turn,
-and no timer could end anything. One whose agent answers at once never had one.
+Most of that is the timer, so there is none before the agent waits for the first time: until then the loop does not
+turn, and no timer could end anything.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context
+from functools import partial
 from types import TracebackType, coroutine
 from typing import Any, TypeVar
 
@@ -82,10 +83,10 @@ class TimeLimit:
                 work.close()
                 raise
             except BaseException as error:  # noqa: BLE001  what is thrown in here is for the work
-                step, given = work.throw, error
+                step: Callable[[], Any] = partial(work.throw, error)
             else:
-                step, given = work.send, sent
+                step = partial(work.send, sent)
             try:
-                awaited = step(given)
+                awaited = step()
             except StopIteration as done:
                 return done.value  # type: ignore[no-any-return]

@@ -49,8 +49,8 @@ from seatrial.environment.spending import CostLimitReached, Spending
 from seatrial.environment.surroundings import Surroundings
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.runner.capture import Log
-from seatrial.runner.limit import TimeLimit
 from seatrial.runner.grading import Grading, context_of, error_text, grade
+from seatrial.runner.limit import TimeLimit
 from seatrial.runner.recording import NO_CALLS, Recording
 from seatrial.runner.threads import in_thread
 from seatrial.runner.users import conversation, inputs_of
