@@ -13,6 +13,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Awaitable, Callable
+from types import AsyncGeneratorType, GeneratorType
 from typing import Any
 
 from seatrial.agents.hidden import captured
@@ -133,11 +134,11 @@ class FunctionSession:
         return self._answer(finished)
 
     def _answer(self, result: Any) -> Answer:
-        if inspect.isgenerator(result) or inspect.isasyncgen(result):
+        if isinstance(result, (GeneratorType, AsyncGeneratorType)):
             raise TypeError("the agent returned a generator; return the finished answer, or an AgentRun")
         return answer_of(result, self._trial.recorder) if isinstance(result, AgentRun) else Answer(result)
 
     def close(self) -> None:
         """Let go of a reset that was never waited for."""
-        if inspect.iscoroutine(self._resetting):
+        if self._resetting is not None and inspect.iscoroutine(self._resetting):
             self._resetting.close()

@@ -270,7 +270,7 @@ class _Entries:
     """Names in one folder."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        self._folder = folder
+        self._folder = str(folder)
         self._name = name
         self._changed = 0
         self._settled = self._now = frozenset[str]()
@@ -284,7 +284,7 @@ class _Entries:
         return made | self._told("-", "is gone from", self._settled - self._now)
 
     def _told(self, sign: str, happened: str, names: Iterable[str]) -> dict[Key, str]:
-        return {("file", f"{sign}{self._folder / name}"): f"{name} {happened} {self._name}" for name in names}
+        return {("file", f"{sign}{self._folder}{os.sep}{name}"): f"{name} {happened} {self._name}" for name in names}
 
     def _read(self) -> None:
         """List the folder, if it changed since it was listed last."""
@@ -302,5 +302,5 @@ class _Entries:
 
     def accept(self, key: Key) -> None:
         folder, name = os.path.split(key[1][1:])
-        if key[0] == "file" and folder == str(self._folder):
+        if key[0] == "file" and folder == self._folder:
             self._settled = self._settled | {name} if key[1][0] == "+" else self._settled - {name}

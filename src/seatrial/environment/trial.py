@@ -388,8 +388,11 @@ class TrialEnvironment:
         Raises FixtureError in the end when something did: the fixture's own clean-up, a watched global that came back
         changed, a file that cannot be removed.
         """
-        problems: list[str] = []
         self.recorder.end()
+        if self._fixture is None and self._watcher is None and "database" not in self._parts:
+            self._folder.remove()
+            return
+        problems: list[str] = []
         _each((self._end_fixture, self._check_globals, self._close_database, self._folder.remove), problems)
         if problems:
             raise FixtureError("; ".join(problems))
