@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["Frozen"]
+__all__ = ["Frozen", "defaults_of"]
 
 _Make = Callable[[], Any]
 
@@ -24,9 +24,8 @@ class Frozen(BaseModel):
 
         For the harness's own records, of which many are made; what comes from outside is validated.
         """
-        plain, made = _defaults(cls)
-        fields = plain | values
-        for name, make in made:
+        fields = defaults_of(cls) | values
+        for name, make in _factories(cls):
             if name not in values:
                 fields[name] = make()
         return cls._of(fields, set(values))
@@ -47,9 +46,13 @@ class Frozen(BaseModel):
 
 
 @cache
-def _defaults(kind: type[BaseModel]) -> tuple[dict[str, Any], tuple[tuple[str, _Make], ...]]:
-    """Defaults of a model in the order of its fields, and what makes those that each instance has for itself."""
-    fields = kind.model_fields
-    plain = {name: field.default for name, field in fields.items()}
-    made = {name: field.default_factory for name, field in fields.items() if field.default_factory is not None}
-    return plain, tuple(made.items())  # type: ignore[arg-type]  # none of ours takes the data validated so far
+def defaults_of(kind: type[BaseModel]) -> dict[str, Any]:
+    """Defaults of a model in the order of its fields; what equals nothing where there is none. Not to be changed."""
+    return {name: field.default for name, field in kind.model_fields.items()}
+
+
+@cache
+def _factories(kind: type[BaseModel]) -> tuple[tuple[str, _Make], ...]:
+    """What makes the defaults that each instance has for itself."""
+    made = {name: field.default_factory for name, field in kind.model_fields.items()}
+    return tuple((name, make) for name, make in made.items() if make is not None)  # type: ignore[misc]  # takes no data

@@ -582,6 +582,8 @@ def _names_of(observes: frozenset[Observable]) -> tuple[str, ...]:
 
 def _detail(course: _Course, planned: PlannedCase) -> str:
     limits = planned.case.limits
+    if course.stop_reason is StopReason.ANSWERED:
+        return ""
     match course.stop_reason:
         case StopReason.AGENT_ERROR:
             return course.error.summary if course.error else "the agent raised"

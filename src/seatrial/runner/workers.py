@@ -37,6 +37,8 @@ __all__ = ["GRACE_S", "Attempt", "Begin", "Repeating", "Running"]
 
 GRACE_S = 2.0
 """How long past its limit an agent may take to stop before it is given up."""
+_TURN_S = 0.001
+"""How long agents that never wait may keep the loop from turning."""
 _LOOK_S = 0.25
 """How often the watchdog looks."""
 
@@ -164,6 +166,7 @@ class Running:
         self._grace_s, self._repeats = grace_s, repeating is not None
         self._repeating = repeating or Repeating()
         self._stopped_at: float | None = None
+        self._turned_at = 0.0
         self._lock = threading.Lock()
         self._workers = [_Worker() for _ in range(concurrency)]
         surroundings.__enter__()
@@ -200,7 +203,16 @@ class Running:
             except Relieved:
                 return
             self._hand_over(worker, record, trace)
-            await asyncio.sleep(0)  # agents that never wait would keep the loop from turning
+            if self._loop_held():  # by agents that never wait
+                await asyncio.sleep(0)
+
+    def _loop_held(self) -> bool:
+        """Whether the loop has not turned for so long that it must, for what is due in it and for who looks at it."""
+        now = time.monotonic()
+        held = now - self._turned_at > _TURN_S
+        if held:
+            self._turned_at = now
+        return held
 
     async def _next_attempt(self, worker: _Worker) -> Attempt | None:
         """What a worker is to do next; None when it is replaced, or nothing is left to do."""
