@@ -167,8 +167,10 @@ class Recorder:
     def _begin(self, kind: type, **fields: Any) -> int:
         with self._lock:
             number = len(self._entries) + 1
-            self._entries.append((kind, {"number": number, "at_ms": self.elapsed_ms(), "turn": self.turn, **fields}))
-            self._changed(number)
+            fields.update(number=number, at_ms=self.elapsed_ms(), turn=self.turn)
+            self._entries.append((kind, fields))
+            if self.on_change is not None:
+                self._changed(number)
             return number
 
     def _changed(self, number: int) -> None:
@@ -481,14 +483,22 @@ class Recorder:
         self.observe(Observable.TOOL_CALLS)
         self._count_step(model=False)
         arguments, malformed = read_arguments(call.arguments)
-        fields: dict[str, Any] = {"name": str(call.name), "call_id": call.call_id}
-        fields |= {"agent": call.agent or self._active_agent, "arguments": arguments, "malformed": malformed}
-        if call.call_id is not None:
-            fields["attempt"] = self._attempt(call.call_id)
-        fields["state"] = state or (CallState.EXECUTED if call.error is None else CallState.FAILED)
-        fields |= {"result": to_json(call.result), "error": None if call.error is None else error_text(call.error)}
+        result, error = to_json(call.result), None if call.error is None else error_text(call.error)
         with self._lock:
-            return self._begin(ToolCallEvent, **fields, step=None, stand_in=False, ended=len(self._entries) + 2)
+            return self._begin(
+                ToolCallEvent,
+                agent=call.agent or self._active_agent,
+                name=str(call.name),
+                call_id=call.call_id,
+                arguments=arguments,
+                malformed=malformed,
+                state=state or (CallState.EXECUTED if error is None else CallState.FAILED),
+                result=result,
+                error=error,
+                attempt=1 if call.call_id is None else self._attempt(call.call_id),
+                ended=len(self._entries) + 2,
+                step=None,
+            )
 
     def _report_handoff(self, event: HandoffEvent) -> int:
         check_handoff(event)
