@@ -166,7 +166,7 @@ class Running:
         self._grace_s, self._repeats = grace_s, repeating is not None
         self._repeating = repeating or Repeating()
         self._stopped_at: float | None = None
-        self._turned_at = 0.0
+        self._held_since: float | None = None
         self._lock = threading.Lock()
         self._workers = [_Worker() for _ in range(concurrency)]
         surroundings.__enter__()
@@ -207,12 +207,15 @@ class Running:
                 await asyncio.sleep(0)
 
     def _loop_held(self) -> bool:
-        """Whether the loop has not turned for so long that it must, for what is due in it and for who looks at it."""
-        now = time.monotonic()
-        held = now - self._turned_at > _TURN_S
-        if held:
-            self._turned_at = now
-        return held
+        """Whether trials ended one after another for so long that the loop must turn, for what is due in it."""
+        now, since = time.monotonic(), self._held_since
+        if since is None:
+            since = self._held_since = now
+            asyncio.get_running_loop().call_soon(self._let_go)
+        return now - since > _TURN_S
+
+    def _let_go(self) -> None:
+        self._held_since = None
 
     async def _next_attempt(self, worker: _Worker) -> Attempt | None:
         """What a worker is to do next; None when it is replaced, or nothing is left to do."""
@@ -318,6 +321,7 @@ class Running:
             if not worker.over
         ]
         self._loop.cancel()
+        self._held_since = None
         self._loop = LoopThread(self._work, fresh)
 
     def _replacement(self, worker: _Worker, end: Mapping[str, Any]) -> _Worker:
