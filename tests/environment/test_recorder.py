@@ -50,6 +50,19 @@ def test_events_are_numbered_as_they_begin_and_end_in_any_order() -> None:
     assert [event.result for event in (one, two, three)] == [1, 2, 3]
 
 
+def test_calls_are_built_as_validation_builds_them() -> None:
+    recorder = Recorder()
+    recorder.report(ToolCall("a", {"n": 1}, result="r", call_id="1", agent="x"))
+    recorder.report(ToolCall("b", "no json", error=ValueError("v"), call_id="1"))
+    recorder.end_tool_call(recorder.begin_tool_call("c", asked={"n": 2}, step=1), result={1}, told="t", duration_ms=2)
+    recorder.amend(recorder.begin_tool_call("d"), state="failed", duration_ms=3)
+    events = recorder.freeze()
+    assert [type(event).model_validate(vars(event), strict=True) for event in events] == list(events)
+    assert [event.state for event in events] == ["executed", "failed", "executed", "failed"]
+    assert [(event.number, event.ended) for event in events] == [(1, 2), (2, 3), (3, 4), (4, None)]
+    assert [event.attempt for event in events] == [1, 2, 1, 1]
+
+
 def test_a_call_that_never_ended_has_failed() -> None:
     recorder = Recorder()
     recorder.begin_tool_call("search")

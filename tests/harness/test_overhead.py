@@ -96,8 +96,8 @@ def test_a_trace_and_a_record_are_each_serialised_once(a_trial: dict[str, float]
 def test_models_are_built_once(a_trial: dict[str, float]) -> None:
     validated = [name for name in a_trial if "SchemaValidator" in name]
     built = sum(a_trial[name] for name in validated)
-    assert built <= 6  # a message, two grades, trace, record; and the record again for results.json
-    assert a_trial["def BaseModel.model_copy"] <= 3  # two grades that get their names, the record its place
+    assert built <= 2  # a message; and the record again for results.json
+    assert a_trial["def BaseModel.model_copy"] == 0
 
 
 def test_nothing_is_opened_for_a_trial_and_two_lines_are_written(a_trial: dict[str, float]) -> None:
@@ -120,7 +120,7 @@ def test_nothing_is_copied_deeply_compiled_or_imported_for_a_trial(a_trial: dict
 
 
 def test_a_trial_takes_few_calls(a_trial: dict[str, float]) -> None:
-    assert a_trial["def"] <= 620
+    assert a_trial["def"] <= 510
 
 
 @pytest.mark.slow

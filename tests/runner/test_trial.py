@@ -82,6 +82,18 @@ def test_a_passing_trial_has_its_grades_outcome_and_figures() -> None:
     assert record.seed == seed_of(0, "c", 1)
 
 
+def test_what_is_built_unchecked_is_what_validation_gives() -> None:
+    case = Case(id="c", input="hello", expected={"answer": "yes", "required_tools": ["look"], "max_steps": 3})
+
+    def agent(task: str) -> AgentRun:
+        calls = [ToolCall("look", {"n": 1}, result=[1], call_id="1", agent="a"), ToolCall("look", error=KeyError("k"))]
+        return AgentRun("yes", tool_calls=calls, usage=[ModelCall("m", 1, 2)], outcome={"n": 1})
+
+    for made in (*trial(agent, case), *trial(lambda task: "no", case)):
+        assert type(made).model_validate(vars(made), strict=True) == made
+        assert type(made).model_validate_json(made.model_dump_json()) == made
+
+
 def test_bl_062_what_the_agent_raises_is_a_failed_trial_with_the_first_error_shown() -> None:
     def agent(task: str) -> str:
         raise RuntimeError("token expired")

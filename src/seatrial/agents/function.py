@@ -13,6 +13,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Awaitable, Callable
+from types import AsyncGeneratorType, GeneratorType
 from typing import Any
 
 from seatrial.agents.hidden import captured
@@ -39,6 +40,7 @@ class FunctionAgent:
         self._target = target
         self._invoke: Callable[..., Any] | None = getattr(target, "invoke", None)
         self._check(self._invoke or target)
+        self._async = is_async(self._invoke or target)
         self.blocking = hasattr(target, "reset")
 
     def _check(self, function: Callable[..., Any]) -> None:
@@ -60,8 +62,9 @@ class FunctionAgent:
         trial.recorder.observe(*self.observes)
         resetting = self._reset(trial)
         if self._invoke is None:
-            return FunctionSession(self._target, trial, as_case=False)
-        return FunctionSession(self._invoke, trial, as_case=True, resetting=resetting)
+            return FunctionSession(self._target, trial, blocking=not self._async, as_case=False)
+        blocking = not self._async and resetting is None
+        return FunctionSession(self._invoke, trial, blocking=blocking, as_case=True, resetting=resetting)
 
     def _reset(self, trial: TrialEnvironment) -> Awaitable[Any] | None:
         reset = getattr(self._target, "reset", None) if self._invoke is not None else None
@@ -82,10 +85,11 @@ class FunctionSession:
         function: Callable[..., Any],
         trial: TrialEnvironment,
         *,
+        blocking: bool,
         as_case: bool,
         resetting: Awaitable[Any] | None = None,
     ) -> None:
-        self.blocking = not is_async(function) and resetting is None
+        self.blocking = blocking
         self._function = function
         self._trial = trial
         self._as_case = as_case
@@ -130,11 +134,11 @@ class FunctionSession:
         return self._answer(finished)
 
     def _answer(self, result: Any) -> Answer:
-        if inspect.isgenerator(result) or inspect.isasyncgen(result):
+        if isinstance(result, (GeneratorType, AsyncGeneratorType)):
             raise TypeError("the agent returned a generator; return the finished answer, or an AgentRun")
         return answer_of(result, self._trial.recorder) if isinstance(result, AgentRun) else Answer(result)
 
     def close(self) -> None:
         """Let go of a reset that was never waited for."""
-        if inspect.iscoroutine(self._resetting):
+        if self._resetting is not None and inspect.iscoroutine(self._resetting):
             self._resetting.close()

@@ -36,8 +36,6 @@ SHOWN = 2 * 1024
 
 def to_json(value: object) -> Json:
     """`value` as JSON data: a copy that later changes to `value` do not touch. Never raises."""
-    if value is None or value is True or value is False or (type(value) is str and value.isascii()):
-        return value
     return _encode(value, ())
 
 
@@ -46,8 +44,13 @@ def _marked(kind: str, text: str) -> Json:
 
 
 def _encode(value: Any, above: tuple[int, ...]) -> Json:
-    if value is None or (isinstance(value, (bool, str, int)) and not isinstance(value, enum.Enum)):
-        return _plain_scalar(value)
+    kind = type(value)
+    if kind is str:
+        return value if value.isascii() else _text(value)
+    if value is None or kind is bool:
+        return value
+    if isinstance(value, (str, int)) and not isinstance(value, enum.Enum):
+        return _text(str.__str__(value)) if isinstance(value, str) else _whole(int(value))
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else _marked("float", _float_text(value))
     if id(value) in above:
@@ -58,12 +61,6 @@ def _encode(value: Any, above: tuple[int, ...]) -> Json:
         return _encode_structure(value, (*above, id(value)))
     except Exception as error:  # noqa: BLE001  a hostile __iter__, __repr__ or property must not end a trial
         return _marked("object", f"{_type_name(value)} ({type(error).__name__} while reading it)")
-
-
-def _plain_scalar(value: Any) -> Json:
-    if isinstance(value, bool) or value is None:
-        return value
-    return _text(str.__str__(value)) if isinstance(value, str) else _whole(int(value))
 
 
 def _text(text: str) -> str:
@@ -81,7 +78,7 @@ def _float_text(value: float) -> str:
 
 
 def _encode_structure(value: Any, above: tuple[int, ...]) -> Json:
-    if isinstance(value, Mapping):
+    if isinstance(value, (dict, Mapping)):
         return _encode_mapping(value, above)
     if isinstance(value, (list, tuple)):
         return [_encode(item, above) for item in value]
@@ -100,13 +97,15 @@ def _encode_structure(value: Any, above: tuple[int, ...]) -> Json:
 
 
 def _encode_mapping(value: Mapping[Any, Any], above: tuple[int, ...]) -> Json:
-    pairs = [[_key(key), _encode(item, above)] for key, item in value.items()]
+    pairs = [(_key(key), _encode(item, above)) for key, item in value.items()]
     encoded = dict(pairs)
-    looks_marked = set(encoded) == {"$type", "value"} and isinstance(encoded["$type"], str)
+    looks_marked = len(encoded) == 2 and set(encoded) == {"$type", "value"} and isinstance(encoded["$type"], str)
     return _marked("mapping", dumps(pairs)) if looks_marked or len(encoded) < len(pairs) else encoded
 
 
 def _key(key: Any) -> str:
+    if type(key) is str and key.isascii():
+        return key
     if isinstance(key, str) and not isinstance(key, enum.Enum):
         return _text(str.__str__(key))
     encoded = _encode(key, ())

@@ -1,13 +1,58 @@
-"""The two model settings that every file format and record shares."""
+"""What every file format and record shares: immutable models that refuse unknown keys."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Self
+
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["Frozen"]
+__all__ = ["Frozen", "defaults_of"]
+
+_Make = Callable[[], Any]
 
 
 class Frozen(BaseModel):
     """An immutable model that refuses unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=False)
+
+    @classmethod
+    def trusted(cls, values: dict[str, Any]) -> Self:
+        """What `cls(**values)` gives, for values that are known to be valid: nothing is checked or converted.
+
+        For the harness's own records, of which many are made; what comes from outside is validated.
+        """
+        fields = defaults_of(cls) | values
+        for name, make in _factories(cls):
+            if name not in values:
+                fields[name] = make()
+        return cls._of(fields, set(values))
+
+    def altered(self, changes: dict[str, Any]) -> Self:
+        """The same with other valid values, unchecked; several times as fast as `model_copy`, and as shallow."""
+        return self._of(vars(self) | changes, self.model_fields_set | changes.keys())
+
+    @classmethod
+    def _of(cls, fields: dict[str, Any], given: set[str]) -> Self:
+        model = cls.__new__(cls)
+        put = object.__setattr__
+        put(model, "__dict__", fields)
+        put(model, "__pydantic_fields_set__", given)
+        put(model, "__pydantic_extra__", None)
+        put(model, "__pydantic_private__", None)
+        return model
+
+
+@cache
+def defaults_of(kind: type[BaseModel]) -> dict[str, Any]:
+    """Defaults of a model in the order of its fields; what equals nothing where there is none. Not to be changed."""
+    return {name: field.default for name, field in kind.model_fields.items()}
+
+
+@cache
+def _factories(kind: type[BaseModel]) -> tuple[tuple[str, _Make], ...]:
+    """What makes the defaults that each instance has for itself."""
+    made = {name: field.default_factory for name, field in kind.model_fields.items()}
+    return tuple((name, make) for name, make in made.items() if make is not None)  # type: ignore[misc]  # takes no data

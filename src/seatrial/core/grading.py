@@ -12,6 +12,8 @@ __all__ = ["abstained", "count", "failed", "listed", "passed", "unobserved"]
 
 def passed(reason: str, *, evidence: Iterable[int] = (), tallies: Mapping[str, Tally] | None = None) -> Grade:
     """A pass with score 1."""
+    if not evidence and not tallies:
+        return Grade.trusted({"verdict": Verdict.PASS, "score": 1.0, "reason": reason})
     return _grade(Verdict.PASS, None, reason, evidence, tallies)
 
 
@@ -34,7 +36,7 @@ def abstained(reason: str, *, evidence: Iterable[int] = (), tallies: Mapping[str
 def _grade(
     verdict: Verdict, score: float | None, reason: str, evidence: Iterable[int], tallies: Mapping[str, Tally] | None
 ) -> Grade:
-    numbers = tuple(sorted(set(evidence)))
+    numbers = tuple(sorted(set(evidence))) if evidence else ()
     return Grade(verdict=verdict, score=score, reason=reason, evidence=numbers, tallies=dict(tallies or {}))
 
 

@@ -67,7 +67,12 @@ _DASHES = "-\u2010\u2011\u2012\u2013\u2014\u2212\ufe63\uff0d"
 def contains_phrase(text: str, phrase: str) -> bool:
     """Whether `phrase` stands in `text` as folded whole words."""
     wanted = fold(phrase)
-    return bool(wanted) and any(_stands_in(wanted, version) for version in {fold(text), fold(_MARKS.sub("", text))})
+    if not wanted:
+        return False
+    if _stands_in(wanted, fold(text)):
+        return True
+    bare = _MARKS.sub("", text)
+    return bare != text and _stands_in(wanted, fold(bare))
 
 
 def _stands_in(phrase: str, text: str) -> bool:

@@ -189,7 +189,7 @@ def status_of(
         return TrialStatus.FAILED, None
     if broken is not None:
         return TrialStatus.INVALID, broken
-    if any(failure.required for failure in failures):
+    if failures and any(failure.required for failure in failures):
         return TrialStatus.INVALID, InvalidReason.GRADER
     if Verdict.ABSTAIN in verdicts:
         return TrialStatus.INVALID, InvalidReason.UNOBSERVED

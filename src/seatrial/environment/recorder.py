@@ -98,6 +98,8 @@ class Recorder:
         self._attempts: dict[str, int] = defaultdict(int)
         self._over = False
         self._withdrawn: list[int] = []
+        self._unchecked: set[int] = set()
+        """Numbers of events with fields that were put there by others."""
 
     # --- what is there ---------------------------------------------------------------------------------------------
 
@@ -120,11 +122,13 @@ class Recorder:
 
     def observe(self, *observables: Observable) -> None:
         """This trial can see these kinds of evidence."""
+        if self.observes.issuperset(observables):
+            return
         new = [each for each in observables if each not in self.observes]
         self.observes.update(new)
-        for observable in new:
+        for observable in new if self.unobserved else ():
             self.unobserved.pop(observable, None)
-        if new:
+        if self.on_change is not None:
             self._tell({"observes": sorted(self.observes)})
 
     def lacks(self, observable: Observable, why: str) -> None:
@@ -147,12 +151,15 @@ class Recorder:
         with self._lock:
             gone = sorted(self._withdrawn)
             entries = [(kind, dict(fields)) for kind, fields in self._entries if fields["number"] not in gone]
+            unchecked = set(self._unchecked)
         events: list[Event] = []
         for kind, fields in entries:
-            _move_up(fields, gone)
+            trusted = kind is ToolCallEvent and fields["number"] not in unchecked
+            if gone:
+                _move_up(fields, gone)
             if kind is ToolCallEvent and "state" not in fields:
                 fields.update(state=CallState.FAILED, error="never ended")
-            events.append(kind(**fields))
+            events.append(ToolCallEvent.trusted(fields) if trusted else kind(**fields))
         return (*events, *_stopped_calls(events))
 
     # --- writing ---------------------------------------------------------------------------------------------------
@@ -160,8 +167,10 @@ class Recorder:
     def _begin(self, kind: type, **fields: Any) -> int:
         with self._lock:
             number = len(self._entries) + 1
-            self._entries.append((kind, {"number": number, "at_ms": self.elapsed_ms(), "turn": self.turn, **fields}))
-            self._changed(number)
+            fields.update(number=number, at_ms=self.elapsed_ms(), turn=self.turn)
+            self._entries.append((kind, fields))
+            if self.on_change is not None:
+                self._changed(number)
             return number
 
     def _changed(self, number: int) -> None:
@@ -191,6 +200,7 @@ class Recorder:
                 fields = {name: value for name, value in change.items() if name != "kind"}
                 at = fields["number"] - 1
                 self._entries[at : at + 1] = [(_KINDS[change["kind"]], fields)]
+                self._unchecked.add(at + 1)
             self.observes.update(Observable(name) for name in change.get("observes", ()))
             for name, why in change.get("lacks", {}).items():
                 self.observes.discard(Observable(name))
@@ -319,6 +329,7 @@ class Recorder:
 
     def amend(self, number: int, **fields: Any) -> None:
         """Correct fields of an event already begun, when an adapter learns more (JSON data only)."""
+        self._unchecked.add(number)
         self._finish(number, **fields)
 
     def tell(self, number: int, told: Any) -> None:
@@ -450,11 +461,11 @@ class Recorder:
         What stands in both, or was recorded in this turn as it happened, is recorded once. Where the order between
         tool calls and hand-offs stays unknown, `ordered` becomes False.
         """
-        known = Counter(identity_of_entry(kind, fields) for kind, fields in self._this_turn())
+        known = Counter(identity_of_entry(*entry) for entry in self._this_turn() if entry[0] is not Message)
         listed = Counter(identity_of(item) for item in events)
-        rest = [item for item in others if not _take(listed, identity_of(item))]
-        placed = [(item, _take(known, identity_of(item))) for item in events]
-        late = [item for item in rest if not _take(known, identity_of(item))]
+        rest = [item for item in others if not _take(listed, item)]
+        placed = [(item, _take(known, item)) for item in events]
+        late = [item for item in rest if not _take(known, item)]
         for item in (*(item for item, recorded in placed if not recorded), *late):
             self._report(item)
         if _out_of_place(placed, late) and {ToolCallEvent, Handoff} <= {kind for kind, _ in self._this_turn()}:
@@ -467,12 +478,27 @@ class Recorder:
         return [(kind, fields) for kind, fields in entries if fields["number"] not in self._withdrawn]
 
     def _report_tool_call(self, call: ToolCall) -> int:
+        """As a call that begins and ends, of which nobody knows how long it took."""
         state = check_tool_call(call)
         self.observe(Observable.TOOL_CALLS)
-        agent = call.agent or self._active_agent
-        number = self.begin_tool_call(call.name, call.arguments, call_id=call.call_id, agent=agent, reported=True)
-        self.end_tool_call(number, result=call.result, error=call.error, state=state, timed=False)
-        return number
+        self._count_step(model=False)
+        arguments, malformed = read_arguments(call.arguments)
+        result, error = to_json(call.result), None if call.error is None else error_text(call.error)
+        with self._lock:
+            return self._begin(
+                ToolCallEvent,
+                agent=call.agent or self._active_agent,
+                name=str(call.name),
+                call_id=call.call_id,
+                arguments=arguments,
+                malformed=malformed,
+                state=state or (CallState.EXECUTED if error is None else CallState.FAILED),
+                result=result,
+                error=error,
+                attempt=1 if call.call_id is None else self._attempt(call.call_id),
+                ended=len(self._entries) + 2,
+                step=None,
+            )
 
     def _report_handoff(self, event: HandoffEvent) -> int:
         check_handoff(event)
@@ -493,6 +519,8 @@ class Recorder:
 
 def _stopped_calls(events: Sequence[Event]) -> Iterator[ToolCallEvent]:
     """The calls that approvals stopped before they became tool calls."""
+    if all(type(event) is not Approval for event in events):
+        return
     calls = [event for event in events if isinstance(event, ToolCallEvent)]
     number = len(events)
     for approval in events:
@@ -540,8 +568,9 @@ def _out_of_place(placed: Sequence[tuple[Any, bool]], late: Sequence[Any]) -> bo
     return misplaced or any(isinstance(item, (ToolCall, HandoffEvent)) for item in late)
 
 
-def _take(counts: Counter[str], key: str) -> bool:
-    """Whether there is one more of these; it is used up."""
+def _take(counts: Counter[str], item: Any) -> bool:
+    """Whether there is one more that is the same; it is used up."""
+    key = identity_of(item) if counts else ""
     if counts[key] <= 0:
         return False
     counts[key] -= 1
@@ -550,9 +579,8 @@ def _take(counts: Counter[str], key: str) -> bool:
 
 def _move_up(fields: dict[str, Any], gone: list[int]) -> None:
     """Numbers of events as they are once the withdrawn ones (sorted) have gone."""
-    if gone:
-        for key in ("number", "ended", "step", "call"):
-            if isinstance(fields.get(key), int):
-                fields[key] = (
-                    None if key == "call" and fields[key] in gone else fields[key] - bisect_left(gone, fields[key])
-                )
+    for key in ("number", "ended", "step", "call"):
+        if isinstance(fields.get(key), int):
+            fields[key] = (
+                None if key == "call" and fields[key] in gone else fields[key] - bisect_left(gone, fields[key])
+            )

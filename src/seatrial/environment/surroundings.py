@@ -99,7 +99,7 @@ class Surroundings:
         `more` are (kind, text) of shared things that its own reset came from.
         """
         with self._lock:
-            self._look({pair: pair[1] for pair in more if pair not in self._told})
+            self._look({pair: pair[1] for pair in more if pair not in self._told} if more else _NONE)
             self._running.pop(trial, None)
             found = self._settled(trial) if self._seen else ()
         return _leftovers(found) if found else ()
@@ -120,11 +120,12 @@ class Surroundings:
     def _look(self, more: Mapping[Key, str]) -> None:
         """Take note of what is otherwise now, and forget what is no longer so."""
         self._looked = time.monotonic()
-        now: dict[Key, str] = dict(more)
-        for part in self._parts:
-            now.update(part.differences())
-        if not now and not self._seen:
+        found = [different for part in self._parts if (different := part.differences())]
+        if not found and not more and not self._seen:
             return
+        now: dict[Key, str] = dict(more)
+        for different in found:
+            now.update(different)
         for key in [key for key in self._seen if key not in now and key[0] not in ("fixture", "database")]:
             del self._seen[key]
         for key, text in now.items():
@@ -240,7 +241,9 @@ class _Threads:
         self._settled = set(threading.enumerate())
 
     def differences(self) -> Mapping[Key, str]:
-        new = [thread for thread in threading.enumerate() if thread not in self._settled and not _is_own(thread)]
+        if self._settled.issuperset(now := threading.enumerate()):
+            return _NONE
+        new = [thread for thread in now if thread not in self._settled and not _is_own(thread)]
         return {("thread", str(id(thread))): _thread(thread) for thread in new}
 
     def settle(self) -> None:
@@ -267,7 +270,7 @@ class _Entries:
     """Names in one folder."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        self._folder = folder
+        self._folder = str(folder)
         self._name = name
         self._changed = 0
         self._settled = self._now = frozenset[str]()
@@ -281,7 +284,7 @@ class _Entries:
         return made | self._told("-", "is gone from", self._settled - self._now)
 
     def _told(self, sign: str, happened: str, names: Iterable[str]) -> dict[Key, str]:
-        return {("file", f"{sign}{self._folder / name}"): f"{name} {happened} {self._name}" for name in names}
+        return {("file", f"{sign}{self._folder}{os.sep}{name}"): f"{name} {happened} {self._name}" for name in names}
 
     def _read(self) -> None:
         """List the folder, if it changed since it was listed last."""
@@ -299,5 +302,5 @@ class _Entries:
 
     def accept(self, key: Key) -> None:
         folder, name = os.path.split(key[1][1:])
-        if key[0] == "file" and folder == str(self._folder):
+        if key[0] == "file" and folder == self._folder:
             self._settled = self._settled | {name} if key[1][0] == "+" else self._settled - {name}

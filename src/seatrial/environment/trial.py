@@ -116,16 +116,10 @@ class TrialEnvironment:
         self._folder = TrialFolder(scratch)
         self._fixture: PythonFixture | None = None
         self._watcher: Watcher | None = None
-        self._toolbox = Toolbox(
-            self.recorder,
-            use_stand_ins=tools_mode == "stand_in",
-            agent=partial(_acting_agent, self.recorder, self._parts, spec),  # no cycle: what is over is gone at once
-            case_input=case.input,
-            pace=self.pace,
-        )
-        for name, rules in spec.tools.items():
-            self._toolbox.set_stand_in(name, rules)
-        self._put_in_force()
+        self._use_stand_ins = tools_mode == "stand_in"
+        self._tools_made: Toolbox | None = None
+        if spec.faults or spec.approvals:
+            self._put_in_force()
 
     # --- what it is ------------------------------------------------------------------------------------------------
 
@@ -153,6 +147,26 @@ class TrialEnvironment:
             if name not in self._parts:
                 self._parts[name] = make()
             return cast("T", self._parts[name])
+
+    @property
+    def _toolbox(self) -> Toolbox:
+        if self._tools_made is None:
+            with self._lock:
+                self._tools_made = self._tools_made or self._make_toolbox()
+        return self._tools_made
+
+    def _make_toolbox(self) -> Toolbox:
+        toolbox = Toolbox(
+            self.recorder,
+            use_stand_ins=self._use_stand_ins,
+            agent=partial(_acting_agent, self.recorder, self._parts, self._spec),  # no cycle: what is over is gone
+            case_input=self._case.input,
+            pace=self.pace,
+        )
+        toolbox.faults, toolbox.approvals = Faults((), self.seed), Approvals((), self._case.input)
+        for name, rules in self._spec.tools.items():
+            toolbox.set_stand_in(name, rules)
+        return toolbox
 
     # --- what the agent, its factory and fixtures use -----------------------------------------------------------------
 
@@ -335,7 +349,7 @@ class TrialEnvironment:
                 _ = self.workdir
         if spec.function is not None:
             self._run_python_fixture(spec.function)
-        if self._toolbox.names:
+        if (spec.tools or self._tools_made is not None) and self._toolbox.names:
             self.recorder.observe(Observable.TOOL_CALLS)
 
     def _check_sources(self) -> None:
@@ -376,8 +390,11 @@ class TrialEnvironment:
         Raises FixtureError in the end when something did: the fixture's own clean-up, a watched global that came back
         changed, a file that cannot be removed.
         """
-        problems: list[str] = []
         self.recorder.end()
+        if self._fixture is None and self._watcher is None and "database" not in self._parts:
+            self._folder.remove()
+            return
+        problems: list[str] = []
         _each((self._end_fixture, self._check_globals, self._close_database, self._folder.remove), problems)
         if problems:
             raise FixtureError("; ".join(problems))

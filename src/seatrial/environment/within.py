@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 __all__ = ["Within"]
 
@@ -15,7 +15,7 @@ class Within(Generic[T]):
 
     __slots__ = ("_outer", "_value", "_variable")
 
-    def __init__(self, variable: ContextVar[T | None], value: T) -> None:
+    def __init__(self, variable: ContextVar[Any], value: T) -> None:
         self._variable = variable
         self._value = value
 

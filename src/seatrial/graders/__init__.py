@@ -115,7 +115,7 @@ class BuiltIn:
         if grade is None:
             return None
         evidence = grade.evidence or self._said(seen.trace)
-        return grade.model_copy(update={"name": self.name, "required": self.required, "evidence": evidence})
+        return grade.altered({"name": self.name, "required": self.required, "evidence": evidence})
 
     @property
     def _function(self) -> Any:

@@ -178,7 +178,9 @@ def _executing(
             remember(planned.folder, Path(planned.project.root))
         collector = _Collector(writer, planned.total, on_trial, planned.hidden)
         before = earlier(planned.cases, writer.kept)
-        left = Remaining(trials_of(planned.cases, planned.info, planned.only), before.finished)
+        left = trials_of(planned.cases, planned.info, planned.only)
+        if len(writer.kept):
+            left = Remaining(left, before.finished)
         course = course_of(left, collector, planned.budget, planned.project, kept=writer.kept)
         execution = _Execution(lambda: executor.start(course.source, course.sink, before))
         status = RunStatus.INTERRUPTED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
@@ -72,11 +73,16 @@ class _Router:
         return getattr(self._original, name)
 
 
+_OUTLIVING: deque[_Router] = deque(maxlen=20)
+"""Python's `print` holds on to no stream: one that an abandoned thread still prints to must not go away."""
+
+
 @contextmanager
 def captured_output() -> Iterator[None]:
     """While this lasts, text printed inside a trial goes to that trial's log; all else goes where it went."""
     stdout, stderr = sys.stdout, sys.stderr
     routers = _Router(stdout), _Router(stderr)
+    _OUTLIVING.extend(routers)
     sys.stdout, sys.stderr = cast(TextIO, routers[0]), cast(TextIO, routers[1])
     try:
         yield

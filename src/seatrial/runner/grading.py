@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -87,9 +87,11 @@ async def grade(graders: Sequence[Grader], context: GradingContext, judges: Plac
             continue
         asks = bool(getattr(grader, "judge", False))
         try:
-            async with judges if asks and judges is not None else _NOBODY_WAITS:
-                said = await in_thread(grader.grade, context) if grader.blocking else grader.grade(context)
-                said = await said if inspect.isawaitable(said) else said
+            if grader.blocking or asks:
+                said = await _waited_for(grader, context, judges if asks else None)
+            else:
+                given = grader.grade(context)
+                said = given if given is None or isinstance(given, Grade) else await _finished(given)
         except BaseException as error:  # the grader call: what it raises, SystemExit too, is its own failure
             if cancelled_by_us(error):
                 raise
@@ -102,12 +104,23 @@ async def grade(graders: Sequence[Grader], context: GradingContext, judges: Plac
     return grading
 
 
+async def _waited_for(grader: Grader, context: GradingContext, judges: Places | None) -> Grade | None:
+    """What a grader says that takes its time."""
+    async with _NOBODY_WAITS if judges is None else judges:
+        said = await in_thread(grader.grade, context) if grader.blocking else grader.grade(context)
+        return await _finished(said)
+
+
+async def _finished(said: Grade | Awaitable[Grade | None] | None) -> Grade | None:
+    return await said if inspect.isawaitable(said) else said
+
+
 def _named(said: Grade, grader: Grader) -> Grade:
     """The grade under its grader's name."""
     name, required = grader.name, grader.required and said.required
     if said.name == name and said.required is required:
         return said
-    return said.model_copy(update={"name": name, "required": required})
+    return said.altered({"name": name, "required": required})
 
 
 def _failure(grader: Grader, error: BaseException) -> GraderFailure:

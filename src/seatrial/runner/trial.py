@@ -9,7 +9,6 @@ and whoever takes it over brings it to its end from there.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import hashlib
 import inspect
@@ -20,14 +19,17 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from types import TracebackType
 from typing import Any
 
+from seatrial.core.case import Case
 from seatrial.core.encoding import to_json
 from seatrial.core.ports import Agent, Answer, GradingContext, PlannedCase, Session, TurnInput
 from seatrial.core.trace import (
     AgentError,
     Handoff,
+    Message,
     ModelCallEvent,
     Observable,
     StopReason,
@@ -48,9 +50,10 @@ from seatrial.environment.surroundings import Surroundings
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.runner.capture import Log
 from seatrial.runner.grading import Grading, context_of, error_text, grade
+from seatrial.runner.limit import TimeLimit
 from seatrial.runner.recording import NO_CALLS, Recording
 from seatrial.runner.threads import in_thread
-from seatrial.runner.users import conversation
+from seatrial.runner.users import conversation, inputs_of
 from seatrial.runner.waiting import Places
 
 __all__ = ["Relieved", "TrialAttempt", "TrialSettings", "Watch", "run_trial", "seed_of"]
@@ -146,7 +149,6 @@ class TrialAttempt:
         settings: TrialSettings,
         attempt: int = 1,
     ) -> None:
-        started = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         seed = seed_of(settings.seed, planned.case.id, trial_index)
         self.planned = planned
         self.environment: TrialEnvironment = planned.fixture.environment(trial_index, seed)
@@ -157,7 +159,7 @@ class TrialAttempt:
         self._agent = agent
         self._settings = settings
         self._numbers = {"trial_index": trial_index, "attempt": attempt}
-        self._course = _Course(started=started, seed=seed)
+        self._course = _Course(started=_utc_now(), seed=seed)
         self._watch = Watch(settings.surroundings, planned.case.id, trial_index)
         self._pid = os.getpid()
         recorder, pace = self.environment.recorder, self.environment.pace
@@ -166,6 +168,7 @@ class TrialAttempt:
         place = (planned.case.id, trial_index, attempt)
         self._recording = Recording(settings.proxy, place, settings.model_urls)
         self.environment.model_base_urls = self._recording.urls()
+        self._recorded = settings.proxy is not None
 
     @property
     def deadline(self) -> float | None:
@@ -241,18 +244,23 @@ class TrialAttempt:
                 return
         with own_addresses(environment.model_base_urls):
             if not course.cut:
-                await self._recording.begin("agent")
+                if self._recorded:
+                    await self._recording.begin("agent")
                 self.on_agent(True)
                 await _agent_turns(self, self._agent, self.planned, course, self._settings)
                 self._check_still_ours(course)
                 self.on_agent(False)
-            await self._end_recording(course)
+            if self._recorded:
+                await self._end_recording(course)
             if course.ready and environment.outcome:
                 with environment.activate(), course.log.active():
                     await _observe(environment, course)
 
     async def _graded(self, context: GradingContext, course: _Course) -> Grading:
         """What the graders say; what one asks a model itself is recorded and replayed too."""
+        if not self._recorded:
+            with own_addresses(self._recording.urls("graders")):
+                return await grade(self.planned.graders, context, self._settings.judges)
         await self._recording.begin("graders")
         with own_addresses(self._recording.urls("graders")):
             grading = await grade(self.planned.graders, context, self._settings.judges)
@@ -276,6 +284,17 @@ class TrialAttempt:
 
 def _nothing(_: object) -> None:
     return
+
+
+def _utc_now() -> str:
+    """UTC, ISO 8601 with Z, to the millisecond."""
+    now = time.time()
+    return f"{_second(int(now))}.{int(now % 1 * 1000):03d}Z"
+
+
+@lru_cache(maxsize=4)
+def _second(timestamp: int) -> str:
+    return datetime.fromtimestamp(timestamp, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 async def run_trial(
@@ -343,13 +362,12 @@ async def _agent_turns(
 ) -> None:
     """The agent's part, under the time limit; what it raises stands in `course` afterwards."""
     environment, limit_s = attempt.environment, planned.case.limits.timeout_s
-    limit = asyncio.timeout(limit_s)
+    limit = TimeLimit(limit_s, attempt.on_wait)
     course.deadline = time.monotonic() + limit_s - environment.pace.waited_s
     try:
-        async with limit:  # outside the trial's context, which its timer would keep alive long after the trial
-            environment.pace.on_wait = _extending(limit, attempt.on_wait)
-            with environment.activate(), course.log.active():
-                await _converse(environment, agent, planned, course)
+        with limit, environment.activate(), course.log.active():
+            environment.pace.on_wait = limit.extend
+            await limit.run(_converse(environment, agent, planned, course))
     except (StepLimitReached, CostLimitReached):
         course.stop_reason = StopReason.MAX_STEPS
     except FixtureError as error:  # an adapter's own `reset`: its surroundings failed, not the agent
@@ -358,7 +376,7 @@ async def _agent_turns(
     except BaseException as error:  # an agent may raise anything, SystemExit too; only our own cancellation passes
         if cancelled_by_us(error):
             raise
-        if isinstance(error, TimeoutError) and limit.expired():
+        if isinstance(error, TimeoutError) and limit.expired:
             course.stop_reason = StopReason.TIMEOUT
             return
         raised = as_raised(error)
@@ -384,51 +402,44 @@ def _note_limits(environment: TrialEnvironment, course: _Course) -> None:
         course.stop_reason, course.error = StopReason.BUDGET, None
 
 
-def _extending(limit: asyncio.Timeout, told: Callable[[float], None]) -> Callable[[float], None]:
-    """What adds time in which the agent had to wait for its turn to its time limit; may be called from any thread.
-
-    Whoever keeps that limit from outside is told as well.
-    """
-    loop = asyncio.get_running_loop()
-
-    def extend(seconds: float) -> None:
-        when = limit.when()
-        if when is not None:
-            with contextlib.suppress(RuntimeError):  # the limit was reached, or the turns are over
-                limit.reschedule(when + seconds)
-
-    def on_wait(seconds: float) -> None:
-        told(seconds)
-        with contextlib.suppress(RuntimeError):  # the loop has closed: a thread that outlived its trial
-            loop.call_soon_threadsafe(extend, seconds)
-
-    return on_wait
-
-
 async def _converse(
     environment: TrialEnvironment, agent: Agent[TrialEnvironment], planned: PlannedCase, course: _Course
 ) -> None:
-    case, recorder = planned.case, environment.recorder
+    case = planned.case
     session = await in_thread(agent.open, environment) if agent.blocking else agent.open(environment)
-    answers: list[str] = []
     try:
-        number = 0
-        async with contextlib.aclosing(conversation(case, answers)) as inputs:
-            async for value in inputs:
-                number += 1
-                recorder.turn = number
-                turn = TurnInput(case_id=case.id, input=value, number=number, fixture=environment.fixture_name)
-                recorder.message("user", turn.message or value)
-                answer = await _timed(session, turn, course, environment.pace)
-                _take(answer, course)
-                recorder.spending.add_reported(answer.cost_usd)
-                if answer.stop_reason is not StopReason.ANSWERED:
+        if case.user is None:
+            for value in inputs_of(case):
+                if not await _turn(environment, session, case, value, course):
                     return
-                answers.append(text_of(course.outputs[-1][0]))
+        else:
+            await _played(environment, session, case, course)
     finally:
         closing = session.close()
-        if inspect.isawaitable(closing):
+        if closing is not None and inspect.isawaitable(closing):
             await closing
+
+
+async def _played(environment: TrialEnvironment, session: Session, case: Case, course: _Course) -> None:
+    """A conversation in which somebody answers the agent."""
+    answers: list[str] = []
+    async with contextlib.aclosing(conversation(case, answers)) as inputs:
+        async for value in inputs:
+            if not await _turn(environment, session, case, value, course):
+                return
+            answers.append(text_of(course.outputs[-1][0]))
+
+
+async def _turn(environment: TrialEnvironment, session: Session, case: Case, value: Any, course: _Course) -> bool:
+    """One turn; whether the agent answered it."""
+    recorder = environment.recorder
+    recorder.turn = number = len(course.outputs) + 1
+    turn = TurnInput(case.id, value, number, environment.fixture_name)
+    recorder.message("user", turn.message or value)
+    answer = await _timed(session, turn, course, environment.pace)
+    _take(answer, course)
+    recorder.spending.add_reported(answer.cost_usd)
+    return answer.stop_reason is StopReason.ANSWERED
 
 
 async def _timed(session: Session, turn: TurnInput, course: _Course, pace: Pace) -> Answer:
@@ -436,7 +447,7 @@ async def _timed(session: Session, turn: TurnInput, course: _Course, pace: Pace)
     measured: float | None = None
     try:
         answer = await in_thread(session.invoke, turn) if session.blocking else session.invoke(turn)
-        finished: Answer = await answer if inspect.isawaitable(answer) else answer
+        finished = answer if isinstance(answer, Answer) else await answer
         measured = finished.latency_ms
         return finished
     finally:
@@ -452,8 +463,9 @@ def _own_time(pace: Pace) -> float:
 def _take(answer: Answer, course: _Course) -> None:
     course.outputs.append((to_json(answer.output), answer.output))
     course.stop_reason = answer.stop_reason
-    course.outcome.update(to_json(dict(answer.outcome)))
-    course.observed = course.observed or bool(answer.outcome)
+    if answer.outcome:
+        course.outcome.update(to_json(dict(answer.outcome)))
+        course.observed = True
     course.reported_costs.append(answer.cost_usd)
 
 
@@ -479,19 +491,22 @@ def _trace_of(environment: TrialEnvironment, agent: Agent[TrialEnvironment], cou
     model_calls, tool_calls = kinds.count(ModelCallEvent), kinds.count(ToolCallEvent)
     by_tools = not model_calls and Observable.MODEL_CALLS not in observes
     seen = Observable.TOOL_CALLS in observes if by_tools else True
-    return Trace(
-        events=events,
-        observes=observes,
-        unobserved={what: why for what, why in recorder.unobserved.items() if what not in observes},
-        output=course.outputs[-1][0] if course.outputs and course.stop_reason is StopReason.ANSWERED else None,
-        outputs=tuple([output for output, _ in course.outputs]),
-        stop_reason=course.stop_reason,
-        error=course.error,
-        ordered=recorder.ordered,
-        steps=(tool_calls if by_tools else model_calls) if seen else None,
-        steps_are_tool_calls=by_tools and seen,
-        replayed=course.calls.replayed,
-        log=course.log.text,
+    answered = course.outputs and course.stop_reason is StopReason.ANSWERED
+    return Trace.trusted(
+        {
+            "events": events,
+            "observes": observes,
+            "unobserved": {what: why for what, why in recorder.unobserved.items() if what not in observes},
+            "output": course.outputs[-1][0] if answered else None,
+            "outputs": tuple([output for output, _ in course.outputs]),
+            "stop_reason": course.stop_reason,
+            "error": course.error,
+            "ordered": recorder.ordered,
+            "log": course.log.text,
+            "steps": (tool_calls if by_tools else model_calls) if seen else None,
+            "steps_are_tool_calls": by_tools and seen,
+            "replayed": course.calls.replayed,
+        }
     )
 
 
@@ -516,41 +531,61 @@ def _grading_context(
 def _record(
     planned: PlannedCase, trace: Trace, context: GradingContext, grading: Grading, course: _Course, **more: Any
 ) -> TrialRecord:
-    calls = [event for event in trace.events if isinstance(event, ModelCallEvent)]
-    names = [event.name for event in trace.events if isinstance(event, ToolCallEvent)]
-    return TrialRecord(
-        **more,
-        case_id=planned.case.id,
-        suite=planned.case.suite,
-        **grading.verdict(course.stop_reason, course.broken, foreseen=course.waits_as_scripted),
-        detail=course.detail or _detail(course, planned),
-        stop_reason=course.stop_reason,
-        error=course.error,
-        output=trace.output,
-        outcome=None if context.outcome is None else dict(context.outcome),
-        steps=trace.steps,
-        steps_are_tool_calls=trace.steps_are_tool_calls,
-        tools=dict(sorted(Counter(names).items())) if names else {},
-        handoffs=tuple([(event.source, event.target) for event in trace.events if isinstance(event, Handoff)]),
-        tallies=trace_tallies(trace),
-        models=tuple(sorted({call.model for call in calls if call.model})),
-        tokens=sum_tokens(calls),
-        cost_usd=context.cost_usd,
-        judge_cost_usd=grading.judge_cost_usd,
-        latency_ms=course.latency_ms,
-        seed=course.seed,
-        started=course.started,
-        case_digest=planned.digest,
-        fixture_digest=planned.fixture_digest,
-        canaries_planted=context.secrets != planned.secrets,
-        observes=tuple(sorted(trace.observes)),
-        recorded=course.calls.recorded,
-        replayed=course.calls.replayed,
+    case = planned.case
+    return TrialRecord.trusted(
+        {
+            **more,
+            "case_id": case.id,
+            "suite": case.suite,
+            **grading.verdict(course.stop_reason, course.broken, foreseen=course.waits_as_scripted),
+            "detail": course.detail or _detail(course, planned),
+            "stop_reason": course.stop_reason,
+            "error": course.error,
+            "output": trace.output,
+            "outcome": None if context.outcome is None else dict(context.outcome),
+            "steps": trace.steps,
+            "steps_are_tool_calls": trace.steps_are_tool_calls,
+            **_happened(trace),
+            "cost_usd": context.cost_usd,
+            "judge_cost_usd": grading.judge_cost_usd,
+            "latency_ms": course.latency_ms,
+            "seed": course.seed,
+            "started": course.started,
+            "case_digest": planned.digest,
+            "fixture_digest": planned.fixture_digest,
+            "canaries_planted": context.secrets != planned.secrets,
+            "observes": _names_of(trace.observes),
+            "recorded": course.calls.recorded,
+            "replayed": course.calls.replayed,
+        }
     )
+
+
+def _happened(trace: Trace) -> dict[str, Any]:
+    """The fields of a record that sum up the events. Where people only spoke they are as by default."""
+    events = trace.events
+    if all(type(event) is Message for event in events):
+        return {}
+    calls = [event for event in events if isinstance(event, ModelCallEvent)]
+    names = [event.name for event in events if isinstance(event, ToolCallEvent)]
+    return {
+        "tools": dict(sorted(Counter(names).items())),
+        "handoffs": tuple([(event.source, event.target) for event in events if isinstance(event, Handoff)]),
+        "tallies": trace_tallies(trace),
+        "models": tuple(sorted({call.model for call in calls if call.model})),
+        "tokens": sum_tokens(calls),
+    }
+
+
+@lru_cache(maxsize=64)
+def _names_of(observes: frozenset[Observable]) -> tuple[str, ...]:
+    return tuple(sorted(each.value for each in observes))
 
 
 def _detail(course: _Course, planned: PlannedCase) -> str:
     limits = planned.case.limits
+    if course.stop_reason is StopReason.ANSWERED:
+        return ""
     match course.stop_reason:
         case StopReason.AGENT_ERROR:
             return course.error.summary if course.error else "the agent raised"

@@ -14,7 +14,7 @@ from seatrial.environment.failure import fixture_part
 from seatrial.errors import UsageError
 from seatrial.registry import load_object
 
-__all__ = ["RuleUser", "conversation", "user_for"]
+__all__ = ["RuleUser", "conversation", "inputs_of", "user_for"]
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,11 @@ async def conversation(case: Case, answers: Sequence[str]) -> AsyncGenerator[Any
     `answers` is read when the next input is asked for, so the caller appends the agent's answers to it. Raises
     FixtureError when a simulated user does: no failure of the agent's.
     """
-    yield case.input
     if case.user is None:
-        for turn in case.turns:
-            yield with_message(case.input, turn.user)
+        for value in inputs_of(case):
+            yield value
         return
+    yield case.input
     with fixture_part("the simulated user"):
         user = user_for(case.user, case)
     limit = case.user.simulated.max_turns if case.user.simulated else case.user.max_turns
@@ -66,6 +66,11 @@ async def conversation(case: Case, answers: Sequence[str]) -> AsyncGenerator[Any
         if said is None:
             return
         yield with_message(case.input, said)
+
+
+def inputs_of(case: Case) -> tuple[Any, ...]:
+    """What a user says who listens to no answer: the case's own input, then its scripted turns."""
+    return (case.input, *[with_message(case.input, turn.user) for turn in case.turns])
 
 
 def with_message(case_input: Any, message: str) -> Any:

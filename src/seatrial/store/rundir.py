@@ -20,9 +20,10 @@ from pydantic import BaseModel, ValidationError
 
 from seatrial.core.case import Case
 from seatrial.core.encoding import dumps
+from seatrial.core.frozen import defaults_of
 from seatrial.core.ledger import Ledger
 from seatrial.core.run import RunInfo, RunStatus
-from seatrial.core.trace import Trace
+from seatrial.core.trace import Event, ModelCallEvent, Trace
 from seatrial.core.trial import TrialRecord
 from seatrial.errors import StorageError, UsageError
 from seatrial.store.atomic import write_text
@@ -187,7 +188,7 @@ class RunWriter:
     def _keep(self, record: TrialRecord, trace: str) -> TrialRecord:
         links: dict[str, Any] = {"run_id": self.info.run_id, "build_id": self.info.build_id}
         links |= {"trace_at": self._journal.trace(trace.encode()), "previous": self._journal.previous}
-        record = record.model_copy(update=links)
+        record = record.altered(links)
         line = _json(record)
         if self._to_rework(line):
             record = self._reworked(record, links)
@@ -267,10 +268,18 @@ def _case_json(case: Case) -> dict[str, Any]:
 
 def _trace_json(trace: Trace) -> dict[str, Any]:
     """A trace without what is as by default; `kind` is a default, and yet says which event it is."""
-    data = trace.model_dump(mode="json", exclude_defaults=True)
-    for event, fields in zip(trace.events, data.get("events", ()), strict=False):
-        fields["kind"] = event.kind
-    return data
+    rest = trace.model_dump(mode="json", exclude_defaults=True, exclude=_APART)
+    return {"events": [_event_json(event) for event in trace.events], **rest} if trace.events else rest
+
+
+_APART = {"events"}
+
+
+def _event_json(event: Event) -> dict[str, Any]:
+    if isinstance(event, ModelCallEvent):  # the one kind with a model in it
+        return event.model_dump(mode="json", exclude_defaults=True) | {"kind": event.kind}
+    defaults = defaults_of(type(event))
+    return {name: value for name, value in vars(event).items() if name == "kind" or value != defaults[name]}
 
 
 def _json(data: Any) -> str:

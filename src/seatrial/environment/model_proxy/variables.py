@@ -11,29 +11,25 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any
 
 from seatrial.environment.model_proxy.address import ProxyAddress
+from seatrial.environment.within import Within
 from seatrial.errors import UsageError
 
 __all__ = ["in_force", "own_addresses"]
 
 _TAKEN = threading.Lock()
 _NONE: Mapping[str, str] = {}
+_AS_THEY_ARE = nullcontext(_NONE)
 _OWN: ContextVar[Mapping[str, str]] = ContextVar("seatrial_model_addresses", default=_NONE)
 
 
-@contextmanager
-def own_addresses(urls: Mapping[str, str]) -> Iterator[None]:
+def own_addresses(urls: Mapping[str, str]) -> AbstractContextManager[Mapping[str, str]]:
     """While this lasts the variables read as these here, and in tasks and threads that take this context."""
-    before = _OWN.get()
-    _OWN.set(urls)
-    try:
-        yield
-    finally:
-        _OWN.set(before)
+    return Within(_OWN, urls) if urls or _OWN.get() else _AS_THEY_ARE
 
 
 class _OfTrial(dict[Any, Any]):
