@@ -26,6 +26,7 @@ Read = Callable[[int, int], TrialRecord]
 
 _ROW = Struct("<IIIIHddd5q24sQI")
 """Case, trial, attempt, likeness, reader; latency, cost, judges' cost; tokens; start; position, size."""
+_VALID = (TrialStatus.PASSED, TrialStatus.FAILED)
 _MOST = 2**63 - 1
 _TIME = 24
 """Characters of a time as records have it."""
@@ -54,6 +55,10 @@ class Likeness(NamedTuple):
     recorded: int
     replayed: int
 
+    @property
+    def valid(self) -> bool:
+        return self.status in _VALID
+
 
 class Entry:
     """One attempt at a trial as a Ledger keeps it. Its fields are those of its TrialRecord, `whole`."""
@@ -62,6 +67,11 @@ class Entry:
 
     def __init__(self, ledger: Ledger, row: tuple[Any, ...], alike: Likeness) -> None:
         self._ledger, self._row, self._alike = ledger, row, alike
+
+    @property
+    def alike(self) -> Likeness:
+        """What it has in common with others: one object for all of them."""
+        return self._alike
 
     @property
     def whole(self) -> TrialRecord:
@@ -116,7 +126,7 @@ class Entry:
 
     @property
     def valid(self) -> bool:
-        return self._alike.status in (TrialStatus.PASSED, TrialStatus.FAILED)
+        return self._alike.status in _VALID
 
     @property
     def invalid_reason(self) -> InvalidReason | None:
@@ -193,6 +203,8 @@ class Ledger(Sequence[TrialRecord]):
         """In order of appearance."""
         self._numbers: dict[str, int] = {}
         self._of_case: list[array[int]] = []
+        self._retried: set[int] = set()
+        """Cases with another attempt than the first of a trial."""
         self._reads = [read]
         self._rows = bytearray()
         self._likenesses: dict[tuple[Any, ...], int] = {}
@@ -256,6 +268,8 @@ class Ledger(Sequence[TrialRecord]):
             if self._place(rows[at]) == place:
                 return False
         rows.insert(at, len(self))
+        if place[1] != 1:
+            self._retried.add(case)
         self._rows += _ROW.pack(case, *fields)
         return True
 
@@ -328,7 +342,15 @@ class Ledger(Sequence[TrialRecord]):
 
     def trials_of(self, case_id: str) -> int:
         """Trials of a case that have a record."""
-        return len({self._place(number)[0] for number in self.of_case(case_id)})
+        rows = self.of_case(case_id)
+        if self._numbers.get(case_id) not in self._retried:
+            return len(rows)
+        return len({self._place(number)[0] for number in rows})
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Every model that answered in any of them, sorted."""
+        return tuple(sorted({model for alike in self._alike for model in alike.models}))
 
     def last(self, case_id: str, trial_index: int) -> Entry | None:
         """The last attempt of a trial; None when there is none."""

@@ -214,8 +214,7 @@ def _end(planned: Plan, collector: _Collector, status: RunStatus) -> Run:
     """Write what a finished or interrupted run leaves behind; `run.json`, which says that it has ended, comes last."""
     collector.close()
     records = collector.writer.kept
-    models = tuple(sorted({model for entry in records.entries() for model in entry.models}))
-    info = planned.info.model_copy(update={"status": status, "ended": _now(), "models": models})
+    info = planned.info.model_copy(update={"status": status, "ended": _now(), "models": records.models})
     run = Run(planned.folder, info, _definitions(planned), records, planned.warnings)
     try:
         collector.writer.commit()

@@ -15,33 +15,37 @@ from seatrial.core.grade import Grade
 from seatrial.core.run import RunInfo
 from seatrial.core.trial import Tokens, TrialRecord
 from seatrial.errors import ExitCode
-from seatrial.report.lazily import Lazily, whole
+from seatrial.report.lazily import Lazily, rows_of, whole
 from seatrial.verdict.figures import (
     CostFigure,
+    Measured,
     agreement,
     cost_figure,
     first_attempt,
     latency,
     mean_steps,
     mean_tokens,
+    measured,
     problems,
     saved,
     stops,
 )
-from seatrial.verdict.metrics import CaseResult, case_results, exit_code
+from seatrial.verdict.metrics import CaseResult, case_results, exit_code, kinds_of
 from seatrial.verdict.rows import (
     PassRate,
     Ratio,
     SuiteRow,
     ToolRow,
+    case_counts,
     grader_rows,
+    grader_rows_of,
     handoff_rows,
     suite_row,
     suite_rows,
     tally_sums,
     tool_rows,
 )
-from seatrial.verdict.trials import Cost, Trial, failure_text, reason_of, stable
+from seatrial.verdict.trials import Alike, Cost, Trial, failure_text, reason_of, stable
 
 __all__ = ["RESULTS_VERSION", "VERDICTS", "summary", "summary_of", "whole"]
 
@@ -70,15 +74,15 @@ def summary_of(info: RunInfo, cases: Sequence[Case], results: Sequence[CaseResul
 
     Rows of cases and trials are made as they are looked at (`Lazily`); `whole` makes them all.
     """
-    asking = {case.id: case for case in cases}
+    kinds, taken = kinds_of(results), measured(results)
     return {
         "version": RESULTS_VERSION,
         "suites": [_suite(row) for row in suite_rows(results)],
-        "cases": Lazily(results, lambda result: _case(result, asking[result.case_id]), nested=True),
+        "cases": Lazily(results, _case),
         "graders": [_row(row) for row in grader_rows(results, cases)],
-        "figures": _figures(info, results),
+        "figures": _figures(info, results, kinds, taken),
         "problems": [_row(problem) for problem in problems(info, results)],
-        "times": _times(info, results),
+        "times": _times(info, results, taken),
     }
 
 
@@ -103,7 +107,7 @@ def _suite(row: SuiteRow) -> dict[str, Any]:
 # --- cases -----------------------------------------------------------------------------------------------------------
 
 
-def _case(result: CaseResult, case: Case) -> dict[str, Any]:
+def _case(result: CaseResult) -> dict[str, Any]:
     return {
         "id": result.case_id,
         "suite": result.suite,
@@ -120,8 +124,8 @@ def _case(result: CaseResult, case: Case) -> dict[str, Any]:
         "reason": result.reason,
         "invalid": result.invalid,
         "digest": result.digest,
-        "grades": [_row(row) for row in grader_rows([result], [case])],
-        "trials_detail": Lazily(result.recorded, _trial),
+        "grades": [_row(row) for row in grader_rows_of(result)],
+        "trials_detail": rows_of(result.recorded, _trial),
     }
 
 
@@ -184,29 +188,26 @@ def _shown(record: TrialRecord) -> Any:
 # --- figures ---------------------------------------------------------------------------------------------------------
 
 
-def _figures(info: RunInfo, results: Sequence[CaseResult]) -> dict[str, Any]:
+def _figures(info: RunInfo, results: Sequence[CaseResult], kinds: Sequence[Alike], taken: Measured) -> dict[str, Any]:
     whole = suite_row("", results)
+    retried = sum(result.recorded.retried for result in results)
     gating = [result for result in results if result.gate]
     return {
         "verdict": VERDICTS[exit_code(info, results)],
         "cases": whole.cases,
-        "gating_cases": suite_row("", gating).cases,
-        "trials": {**whole.trials, "saved": whole.saved, "retried": _retried(results), "stops": stops(results)},
+        "gating_cases": case_counts(gating),
+        "trials": {**whole.trials, "saved": whole.saved, "retried": retried, "stops": stops(kinds)},
         "pass_rate": _rate(whole.rate),
         "first_attempt": _row(first_attempt(results)),
         "consistency": _row(agreement(results)),
-        "steps": {unit: _row(mean) for unit, mean in mean_steps(results).items()},
-        "tokens": {kind: _row(mean) for kind, mean in mean_tokens(results).items()},
-        "cost": _cost(cost_figure(results)),
+        "steps": {unit: _row(mean) for unit, mean in mean_steps(kinds).items()},
+        "tokens": {kind: _row(mean) for kind, mean in mean_tokens(taken).items()},
+        "cost": _cost(cost_figure(taken, whole.trials["passed"])),
         "saved": None if (spared := saved(info, results)) is None else _row(spared),
-        "tools": [_tool(row) for row in tool_rows(results)],
-        "handoffs": [_row(row) for row in handoff_rows(results)],
-        "tallies": {name: _ratio(ratio) for name, ratio in tally_sums(results).items()},
+        "tools": [_tool(row) for row in tool_rows(kinds)],
+        "handoffs": [_row(row) for row in handoff_rows(kinds)],
+        "tallies": {name: _ratio(ratio) for name, ratio in tally_sums(kinds).items()},
     }
-
-
-def _retried(results: Iterable[CaseResult]) -> int:
-    return sum(len(trial.attempts) > 1 for result in results for trial in result.recorded)
 
 
 def _tool(row: ToolRow) -> dict[str, Any]:
@@ -232,7 +233,7 @@ def _money(cost: Cost) -> dict[str, Any]:
 # --- what differs from run to run ------------------------------------------------------------------------------------
 
 
-def _times(info: RunInfo, results: Sequence[CaseResult]) -> dict[str, Any]:
+def _times(info: RunInfo, results: Sequence[CaseResult], taken: Measured) -> dict[str, Any]:
     return {
         "run_id": info.run_id,
         "build_id": info.build_id,
@@ -240,7 +241,7 @@ def _times(info: RunInfo, results: Sequence[CaseResult]) -> dict[str, Any]:
         "ended": info.ended,
         "seed": info.seed,
         "cassettes": info.cassettes or None,
-        "latency": _row(latency(results)),
+        "latency": _row(latency(taken)),
         "trials": Lazily(_Recorded(results), _time),
     }
 
