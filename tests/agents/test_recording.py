@@ -64,7 +64,9 @@ async def test_tasks_and_threads_take_their_recorder_along(recording: Recording[
     assert all(await asyncio.gather(*[inside() for _ in range(5)]))
 
 
-def test_an_adapter_s_own_counts_more_than_the_function_s_and_the_inner_one_most(recording: Recording[Recorder]) -> None:
+def test_an_adapter_s_own_counts_more_than_the_function_s_and_the_inner_one_most(
+    recording: Recording[Recorder],
+) -> None:
     outer, inner = Recorder(), Recorder()
     with Hidden(trial()), recording.by(lambda: outer):
         with recording.by(lambda: inner):

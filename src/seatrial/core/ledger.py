@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import eq
 from struct import Struct
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple, Protocol, overload
 
 from seatrial.core.grade import Grade, GraderFailure, Tally
 from seatrial.core.trace import StopReason
@@ -21,8 +21,29 @@ from seatrial.core.trial import InvalidReason, Tokens, TrialKey, TrialRecord, Tr
 
 __all__ = ["Counted", "Entry", "Ledger", "Likeness", "Read"]
 
-Read = Callable[[int, int], TrialRecord]
-"""Reads a record back from its position and its size, as they were given to `Ledger.add`."""
+
+class Read(Protocol):
+    """Reads a record back from its position and its size, as they were given to `Ledger.add`."""
+
+    def __call__(self, at: int, size: int) -> TrialRecord:
+        """The record. StorageError when it cannot be read."""
+
+    def data(self, at: int, size: int) -> dict[str, Any]:
+        """The same as the JSON data that it was read from: half the work."""
+
+
+class _InMemory:
+    """Records by their numbers."""
+
+    def __init__(self, records: Sequence[TrialRecord]) -> None:
+        self._records = records
+
+    def __call__(self, at: int, _: int) -> TrialRecord:
+        return self._records[at]
+
+    def data(self, at: int, _: int) -> dict[str, Any]:
+        return self._records[at].model_dump(mode="json")
+
 
 _ROW = Struct("<IIIIHddd5q24sQI")
 """Case, trial, attempt, likeness, reader; latency, cost, judges' cost; tokens; start; position, size."""
@@ -77,6 +98,11 @@ class Entry:
     def whole(self) -> TrialRecord:
         """The record, read back; StorageError when it is no longer there."""
         return self._ledger.read(self._row)
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What only `whole` has, as JSON data with the names that it has there; StorageError as for `whole`."""
+        return self._ledger.data(self._row)
 
     def __eq__(self, other: object) -> bool:
         return self.whole == (other.whole if isinstance(other, Entry) else other)
@@ -216,7 +242,7 @@ class Ledger(Sequence[TrialRecord]):
         if isinstance(records, Ledger):
             return records
         kept = tuple(records)
-        ledger = cls(lambda at, _: kept[at])
+        ledger = cls(_InMemory(kept))
         for at, record in enumerate(kept):
             ledger.add(record, at)
         return ledger
@@ -319,6 +345,11 @@ class Ledger(Sequence[TrialRecord]):
         _, index, _, _, reader, *_, at, size = row
         record: TrialRecord = self._reads[reader](at, size)
         return record if record.trial_index == index else record.model_copy(update={"trial_index": index})
+
+    def data(self, row: tuple[Any, ...]) -> dict[str, Any]:
+        """The JSON data of a row's record, numbered as it was written."""
+        _, _, _, _, reader, *_, at, size = row
+        return self._reads[reader].data(at, size)
 
     def entry(self, number: int) -> Entry:
         """The `number`-th record, from 0."""

@@ -84,10 +84,11 @@ class CaseResult:
     @property
     def invalid(self) -> dict[str, int]:
         """Invalid trials by reason."""
-        reasons: Counter[str] = Counter()
+        reasons: dict[str, int] = {}
         for kind, trials in self.kinds:
             if kind.status is TrialStatus.INVALID:
-                reasons[str(kind.invalid_reason or "harness")] += trials
+                reason = str(kind.invalid_reason or "harness")
+                reasons[reason] = reasons.get(reason, 0) + trials
         return dict(sorted(reasons.items()))
 
 
