@@ -25,10 +25,10 @@ __all__ = ["Counted", "Entry", "Ledger", "Likeness", "Read"]
 class Read(Protocol):
     """Reads a record back from its position and its size, as they were given to `Ledger.add`."""
 
-    def __call__(self, at: int, size: int) -> TrialRecord:
+    def __call__(self, at: int, size: int, /) -> TrialRecord:
         """The record. StorageError when it cannot be read."""
 
-    def data(self, at: int, size: int) -> dict[str, Any]:
+    def data(self, at: int, size: int, /) -> dict[str, Any]:
         """The same as the JSON data that it was read from: half the work."""
 
 
@@ -349,7 +349,8 @@ class Ledger(Sequence[TrialRecord]):
     def data(self, row: tuple[Any, ...]) -> dict[str, Any]:
         """The JSON data of a row's record, numbered as it was written."""
         _, _, _, _, reader, *_, at, size = row
-        return self._reads[reader].data(at, size)
+        data: dict[str, Any] = self._reads[reader].data(at, size)
+        return data
 
     def entry(self, number: int) -> Entry:
         """The `number`-th record, from 0."""

@@ -18,6 +18,7 @@ import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -84,6 +85,10 @@ class _File:
     shown: str
     suite: str
     hidden: bool
+
+    @cached_property
+    def folder(self) -> Path:
+        return self.path.parent
 
 
 @dataclass(frozen=True)
@@ -193,7 +198,7 @@ def _read_entries(files: list[_File], report: _Report) -> list[_Entry]:
     """The entries of all files. What is an attachment is no case file, however it reads."""
     read = [_read_file(file) for file in files]
     attached = {
-        path for entries, _ in read for entry in entries for path in attached_paths(entry.value, entry.file.path.parent)
+        path for entries, _ in read for entry in entries for path in attached_paths(entry.value, entry.file.folder)
     }
     entries: list[_Entry] = []
     for file, (found, file_report) in zip(files, read, strict=True):
@@ -409,7 +414,7 @@ def _case(values: Map, suffix: str, entry: _Entry, layers: _Layers, problems: li
     if suffix and isinstance(base, str):
         data.update(id=base + suffix, base_id=base)
     data.update(path=entry.file.shown, line=values.at.line)
-    data["attachments"] = attachments_of(values.get("input"), entry.file.path.parent, layers.root, problems)
+    data["attachments"] = attachments_of(values.get("input"), entry.file.folder, layers.root, problems)
     try:
         case = Case.model_validate(data)
     except ValidationError as error:
