@@ -8,6 +8,7 @@ written; an Entry's `whole` reads them back.
 from __future__ import annotations
 
 import math
+import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,12 +46,14 @@ class _InMemory:
         return self._records[at].model_dump(mode="json")
 
 
-_ROW = Struct("<IIIIHddd5q24sQI")
-"""Case, trial, attempt, likeness, reader; latency, cost, judges' cost; tokens; start; position, size."""
+_ROW = Struct("<IIIIHddd5IQQI")
+"""Case, trial, attempt, likeness, reader; latency, cost, judges' cost; tokens; start, as digits; position, size."""
 _VALID = (TrialStatus.PASSED, TrialStatus.FAILED)
-_MOST = 2**63 - 1
-_TIME = 24
-"""Characters of a time as records have it."""
+_UNKNOWN, _BEYOND = 2**32 - 1, 2**32 - 2
+"""In place of a number of tokens: nobody knows it; it is too large for a row."""
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z", re.ASCII)
+"""A time as records have it."""
+_NO_DIGITS = str.maketrans("", "", "-T:.Z")
 
 
 class Likeness(NamedTuple):
@@ -139,12 +142,13 @@ class Entry:
 
     @property
     def tokens(self) -> Tokens:
-        return _tokens(self._row[8:13])
+        counts = self._row[8:13]
+        return self.whole.tokens if _BEYOND in counts else _tokens(counts)
 
     @property
     def started(self) -> str | None:
-        text: bytes = self._row[13]
-        return text.decode("ascii") if text[0] else self.whole.started
+        digits: int = self._row[13]
+        return _time(digits) if digits else self.whole.started
 
     @property
     def status(self) -> TrialStatus:
@@ -250,7 +254,10 @@ class Ledger(Sequence[TrialRecord]):
     @classmethod
     def pooled(cls, parts: Sequence[tuple[Ledger, Mapping[str, int]]]) -> Ledger:
         """Several ledgers as one; trial numbers of each are raised by what is given beside it, by case id."""
-        pool = cls(parts[0][0]._reads[0])
+        (first, raised), *others = parts
+        if not others and not raised:
+            return first
+        pool = cls(first._reads[0])
         pool._reads = []
         for ledger, offsets in parts:
             pool._take(ledger, offsets)
@@ -266,7 +273,6 @@ class Ledger(Sequence[TrialRecord]):
 
     def add(self, record: TrialRecord, at: int, size: int = 0) -> bool:
         """Note a record that stands at this position; False when that attempt is on record already."""
-        times = (record.started or "").encode("ascii", "replace")
         return self._append(
             record.case_id,
             record.trial_index,
@@ -275,7 +281,7 @@ class Ledger(Sequence[TrialRecord]):
             0,
             *map(_number, (record.latency_ms, record.cost_usd, record.judge_cost_usd)),
             *_packed(record.tokens),
-            times if len(times) == _TIME else b"",
+            _digits(record.started),
             at,
             size,
         )
@@ -401,22 +407,31 @@ def _number(value: float | None) -> float:
 
 
 _NO_TOKENS = Tokens()
-_NO_COUNTS = (-1, -1, -1, -1, -1)
+_NO_COUNTS = (_UNKNOWN,) * 5
 
 
 def _packed(tokens: Tokens) -> Iterable[int]:
-    """-1: not known."""
     if tokens == _NO_TOKENS:
         return _NO_COUNTS
     counts = (tokens.input, tokens.output, tokens.cached, tokens.cache_write, tokens.reasoning)
-    return [-1 if count is None else min(count, _MOST) for count in counts]
+    return [_UNKNOWN if count is None else count if 0 <= count < _BEYOND else _BEYOND for count in counts]
 
 
 def _tokens(counts: tuple[int, ...]) -> Tokens:
     if counts == _NO_COUNTS:
         return _NO_TOKENS
-    read, written, cached, cache_write, reasoning = (None if count < 0 else count for count in counts)
+    read, written, cached, cache_write, reasoning = (None if count == _UNKNOWN else count for count in counts)
     return Tokens(input=read, output=written, cached=cached, cache_write=cache_write, reasoning=reasoning)
+
+
+def _digits(time: str | None) -> int:
+    """A time as a number; 0 for what is none."""
+    return int(time.translate(_NO_DIGITS)) if time and _TIME.fullmatch(time) else 0
+
+
+def _time(digits: int) -> str:
+    text = f"{digits:017}"
+    return f"{text[:4]}-{text[4:6]}-{text[6:8]}T{text[8:10]}:{text[10:12]}:{text[12:14]}.{text[14:]}Z"
 
 
 def _tallies(tallies: Mapping[str, Tally]) -> tuple[Any, ...]:

@@ -199,7 +199,7 @@ def _not_independent(stored: Sequence[Verified]) -> Iterator[str]:
             if other != info.run_id:
                 both = "is" if other == info.regraded_from else "and run " + other + " are"
                 yield f"run {info.run_id} {both} graded again from the trials of {info.regraded_from}"
-        for record in (record for record in records if record.started):
+        for record in (record for record in records if record.started) if len(stored) > 1 else ():
             other = seen.setdefault(_identity(record), info.run_id)
             if other != info.run_id:
                 yield f"runs {other} and {info.run_id} hold the same trial {record.key}"

@@ -21,6 +21,7 @@ from typing import Any, get_args
 
 from seatrial.agents.detect import agent_for, load_agent
 from seatrial.core.case import Case
+from seatrial.core.collecting import collector_paused
 from seatrial.core.encoding import digest
 from seatrial.core.fixture import FixtureSpec
 from seatrial.core.permissions import Rules
@@ -302,7 +303,8 @@ def planned_cases(
     found: Selected, request: Request, spec: AgentSpec, scratch: Callable[[], Path]
 ) -> tuple[PlannedCase, ...]:
     """The selected cases with fixtures and graders, in their order; called while the project is importable."""
-    return Planner(found.project, request, spec, load_rules(found.project), scratch).all(found.cases)
+    with collector_paused():
+        return Planner(found.project, request, spec, load_rules(found.project), scratch).all(found.cases)
 
 
 _RULES_NOT_GRADED = Diagnostic(

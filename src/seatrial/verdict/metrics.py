@@ -6,10 +6,9 @@ A case is passed or failed as soon as that is certain, whatever its other trials
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from typing import NamedTuple
 
 from seatrial.core.case import Case
 from seatrial.core.run import RunInfo, RunStatus
@@ -31,8 +30,7 @@ class CaseVerdict(StrEnum):
     NOT_RUN = "not_run"
 
 
-@dataclass(frozen=True)
-class CaseResult:
+class CaseResult(NamedTuple):
     """One case of a run."""
 
     case_id: str
@@ -122,7 +120,7 @@ def _case_result(info: RunInfo, case: Case, trials: Trials) -> CaseResult:
     statuses = statuses_of(kinds)
     passes = statuses[TrialStatus.PASSED]
     valid = passes + statuses[TrialStatus.FAILED]
-    verdict = _verdict(statuses, planned, required)
+    verdict = _verdict(statuses, len(trials), planned, required)
     return CaseResult(
         case_id=case.id,
         suite=case.suite,
@@ -142,9 +140,12 @@ def _case_result(info: RunInfo, case: Case, trials: Trials) -> CaseResult:
     )
 
 
-def statuses_of(kinds: Iterable[Alike]) -> Counter[TrialStatus]:
+_NONE = dict.fromkeys(TrialStatus, 0)
+
+
+def statuses_of(kinds: Iterable[Alike]) -> dict[TrialStatus, int]:
     """How many of the trials ended so."""
-    statuses: Counter[TrialStatus] = Counter()
+    statuses = {**_NONE}
     for kind, trials in kinds:
         statuses[kind.status] += trials
     return statuses
@@ -159,14 +160,14 @@ def kinds_of(results: Iterable[CaseResult]) -> tuple[Alike, ...]:
     return together(kind for result in results for kind in result.kinds)
 
 
-def _verdict(statuses: Counter[TrialStatus], planned: int, required: int) -> CaseVerdict:
+def _verdict(statuses: Mapping[TrialStatus, int], run: int, planned: int, required: int) -> CaseVerdict:
     if statuses[TrialStatus.PASSED] >= required:
         return CaseVerdict.PASSED
     if planned - statuses[TrialStatus.FAILED] < required:
         return CaseVerdict.FAILED
     if statuses[TrialStatus.INVALID]:
         return CaseVerdict.INVALID
-    return CaseVerdict.NOT_RUN if statuses.total() < planned else CaseVerdict.UNGRADED
+    return CaseVerdict.NOT_RUN if run < planned else CaseVerdict.UNGRADED
 
 
 _TELLING = {

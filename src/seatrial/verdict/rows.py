@@ -109,7 +109,7 @@ class SuiteRow:
 def suite_row(suite: str, results: Sequence[CaseResult]) -> SuiteRow:
     """The counts of these cases."""
     statuses = statuses_of(kinds_of(results))
-    planned, run = sum(result.trials for result in results), statuses.total()
+    planned, run = sum(result.trials for result in results), sum(statuses.values())
     return SuiteRow(
         suite=suite,
         gate=any(result.gate for result in results),

@@ -242,7 +242,8 @@ def attempts_folded(records: Iterable[TrialRecord]) -> dict[str, Trials]:
 
 def stable(text: str) -> str:
     """`text` without memory addresses, which differ between runs that behave alike; cut when it is very long."""
-    return _ADDRESS.sub("", shortened(text))
+    text = shortened(text)
+    return _ADDRESS.sub("", text) if " at 0x" in text else text
 
 
 def failure_text(failure: GraderFailure) -> str:
