@@ -205,6 +205,12 @@ def test_who_reads_compares_or_judges_a_run_holds_no_record(tmp_path: Path) -> N
     assert sum(isinstance(thing, TrialRecord) for thing in gc.get_objects()) - before <= 2
 
 
+def test_a_decision_on_one_run_reads_no_record_twice(tmp_path: Path) -> None:
+    folder = run(project(tmp_path), MANY).folder
+    calls = counted(lambda: Candidate([folder]).results)
+    assert calls["def BaseModel.model_validate_json"] <= 2  # what the run says of itself
+
+
 def test_trials_leave_no_cycle_for_the_collector(tmp_path: Path) -> None:
     root, kinds = project(tmp_path), ("TrialEnvironment", "TrialAttempt", "Recorder", "Toolbox")
     run(root, 2)

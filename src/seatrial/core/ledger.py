@@ -388,7 +388,8 @@ class Ledger(Sequence[TrialRecord]):
     @property
     def models(self) -> tuple[str, ...]:
         """Every model that answered in any of them, sorted."""
-        return tuple(sorted({model for alike in self._alike for model in alike.models}))
+        kinds = {row[3] for row in _ROW.iter_unpack(self._rows)}
+        return tuple(sorted({model for kind in kinds for model in self._alike[kind].models}))
 
     def last(self, case_id: str, trial_index: int) -> Entry | None:
         """The last attempt of a trial; None when there is none."""
