@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.core.encoding import digest, dumps, from_json, to_json
+from seatrial.core.encoding import digest, dumps, from_json, indented, to_json
 
 any_text = st.text(st.characters())  # lone surrogates included
 scalars = (
@@ -206,3 +206,19 @@ def test_what_imitates_a_number_or_array_becomes_plain() -> None:
 @given(st.dictionaries(any_text, st.integers()))
 def test_the_order_of_keys_does_not_change_a_digest(value: dict[str, int]) -> None:
     assert digest(to_json(value)) == digest(to_json(dict(reversed(value.items()))))
+
+
+@given(values)
+def test_the_text_of_a_file_reads_back_equal_and_can_be_encoded(value: object) -> None:
+    encoded = to_json(value)
+    assert strictly(indented(encoded)) == encoded
+
+
+def test_a_lone_surrogate_in_a_file_leaves_the_text_around_it_readable() -> None:
+    assert indented({"é": "ü\ud800\U0001f600"}) == '{\n  "é": "ü\\ud800\U0001f600"\n}'
+
+
+def test_what_is_no_json_data_has_a_stand_in_or_is_refused() -> None:
+    assert indented([1, object], lambda value: value.__name__) == '[\n  1,\n  "object"\n]'
+    with pytest.raises(TypeError, match="object"):
+        indented([object()])

@@ -42,11 +42,12 @@ def records(draw: st.DrawFn) -> TrialRecord:
         tools=draw(st.dictionaries(NAMES, st.integers(1, 9), max_size=2)),
         handoffs=draw(st.lists(st.tuples(NAMES, NAMES), max_size=2)),
         tallies=draw(TALLIES),
+        models=draw(st.lists(NAMES, max_size=2)),
         tokens=draw(st.builds(Tokens, input=COUNT, output=COUNT, cached=COUNT)),
         cost_usd=draw(MONEY),
         judge_cost_usd=draw(MONEY),
         latency_ms=draw(MONEY),
-        started=draw(st.none() | st.sampled_from(["2026-11-30T12:00:00.123Z", "long ago"])),
+        started=draw(st.none() | st.sampled_from(["2026-11-30T12:00:00.123Z", "0000-00-00T00:00:00.000Z", "long ago"])),
     )
 
 
@@ -71,6 +72,8 @@ def test_entries_count_as_their_records_do(several: list[TrialRecord]) -> None:
         assert of_grade(entry) == of_grade(record)
         assert [each.name for each in entry.grader_failures] == [each.name for each in record.grader_failures]
         assert entry.whole == record
+        assert entry.data == record.model_dump(mode="json")
+    assert ledger.models == tuple(sorted({model for record in kept for model in record.models}))
 
 
 @given(st.lists(records(), max_size=12))
@@ -95,6 +98,12 @@ def test_ledgers_are_pooled_with_the_trials_of_later_ones_numbered_on() -> None:
     assert [record.status for record in pool] == ["passed", "failed", "failed", "passed"]
     assert pool[2].grades[0].reason == "worse"
     assert [entry.latency_ms for entry in pool.entries()] == [None, None, None, 2.0]
+
+
+def test_a_single_ledger_is_pooled_as_it_is() -> None:
+    one = Ledger.of([made.passing("a")])
+    assert Ledger.pooled([(one, {})]) is one
+    assert Ledger.pooled([(one, {"a": 2})])[0].trial_index == 3
 
 
 def test_a_record_is_had_by_its_number_and_several_by_a_slice() -> None:

@@ -12,6 +12,8 @@ import threading
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -24,8 +26,10 @@ from seatrial.core.trial import TrialRecord
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.harness.comparing import side_at
 from seatrial.harness.gating import Candidate
+from seatrial.harness.plan import Request, plan
 from seatrial.harness.runs import Run
-from seatrial.report.files import json_text
+from seatrial.report.files import json_text, write_results
+from seatrial.store.rundir import RunWriter
 
 FEW, MANY = 10, 40
 
@@ -38,11 +42,12 @@ def blocking_echo(task: str) -> str:
     return task
 
 
-def project(folder: Path) -> Path:
-    """One case that an echo passes."""
+def project(folder: Path, cases: int = 1) -> Path:
+    """Cases that an echo passes."""
     (folder / "cases").mkdir(parents=True)
-    case = {"id": "c", "input": "x", "expected": {"answer": "x", "response": {"max_characters": 9}}}
-    (folder / "cases" / "all.jsonl").write_text(json.dumps(case) + "\n", encoding="utf-8")
+    case = {"input": "x", "expected": {"answer": "x", "response": {"max_characters": 9}}}
+    lines = [json.dumps({"id": f"c{number}", **case}) + "\n" for number in range(cases)]
+    (folder / "cases" / "all.jsonl").write_text("".join(lines), encoding="utf-8")
     (folder / "seatrial.yaml").write_text("version: 1\nagent: operator:not_\n", encoding="utf-8")
     return folder
 
@@ -123,6 +128,38 @@ def test_a_trial_takes_few_calls(a_trial: dict[str, float]) -> None:
     assert a_trial["def"] <= 510
 
 
+def apiece(act: Callable[[int], object]) -> float:
+    """Calls of Python code for each of whatever `act` is given the number of."""
+    act(FEW)  # what is made once
+    return (counted(lambda: act(MANY))["def"] - counted(lambda: act(FEW))["def"]) / (MANY - FEW)
+
+
+def test_a_summary_takes_few_calls_a_case_and_fewer_for_each_further_trial(tmp_path: Path) -> None:
+    of_cases = {number: run(project(tmp_path / f"c{number}", number), 1) for number in (FEW, MANY)}
+    assert apiece(lambda number: written_again(of_cases[number])) <= 160
+    of_trials = {number: run(project(tmp_path / f"t{number}"), number) for number in (FEW, MANY)}
+    assert apiece(lambda number: written_again(of_trials[number])) <= 70
+
+
+def written_again(kept: Run) -> None:
+    """The summary of a run from its records."""
+    write_results(kept.folder, replace(kept).results())
+
+
+def test_a_case_is_put_on_record_and_planned_in_few_calls(tmp_path: Path) -> None:
+    roots = {number: project(tmp_path / f"c{number}", number) for number in (FEW, MANY)}
+    plans = {number: plan(Request(project=root, agent=echo)) for number, root in roots.items()}
+    numbers = count()
+
+    def create(cases: int) -> None:
+        planned = plans[cases]
+        definitions = [item.case for item in planned.cases]
+        RunWriter.create(tmp_path / f"run{next(numbers)}", planned.info, definitions, planned.redactor).close()
+
+    assert apiece(create) <= 12
+    assert apiece(lambda number: plan(Request(project=roots[number], agent=echo))) <= 320
+
+
 @pytest.mark.slow
 def test_a_blocking_agent_has_one_thread_a_trial_and_no_more_at_once_than_trials(tmp_path: Path) -> None:
     cost = costs(tmp_path / "counted", blocking_echo)
@@ -166,6 +203,12 @@ def test_who_reads_compares_or_judges_a_run_holds_no_record(tmp_path: Path) -> N
     assert json_text(candidate.summary()) == json_text(read.summary())
     gc.collect()
     assert sum(isinstance(thing, TrialRecord) for thing in gc.get_objects()) - before <= 2
+
+
+def test_a_decision_on_one_run_reads_no_record_twice(tmp_path: Path) -> None:
+    folder = run(project(tmp_path), MANY).folder
+    calls = counted(lambda: Candidate([folder]).results)
+    assert calls["def BaseModel.model_validate_json"] <= 2  # what the run says of itself
 
 
 def test_trials_leave_no_cycle_for_the_collector(tmp_path: Path) -> None:

@@ -81,7 +81,9 @@ def test_a_fixture_shared_by_cases_is_read_once(printed) -> None:
     read: dict = {}
     first = fixture_for(project(printed), case(fixture="refund_order_o100"), read=read)
     (printed.root / "fixtures/refund_order_o100/fixture.yaml").unlink()
-    assert fixture_for(project(printed), case(fixture="refund_order_o100"), read=read) == first
+    assert fixture_for(project(printed), case(fixture="refund_order_o100"), read=read) is first
+    changed = fixture_for(project(printed), case(fixture="refund_order_o100", faults=[]), read=read)
+    assert (changed.faults, changed.digest != first.digest) == ((), True)
 
 
 @pytest.mark.parametrize(

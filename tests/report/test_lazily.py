@@ -32,7 +32,7 @@ def lazily(rows: list[dict[str, Any]], made: list[int] | None = None) -> Lazily:
 def test_the_text_is_that_of_the_data_with_all_its_rows(rows: list[Any], beside: dict[str, Any], last: bool) -> None:
     inner = {**beside, "rows": lazily(rows)} if last else {"rows": lazily(rows), **beside}
     data = {
-        "cases": Lazily([inner, {"flat": 1}, inner], lambda row: row, nested=True),
+        "cases": Lazily([inner, {"flat": 1}, inner], lambda row: row),
         "times": {"trials": lazily(rows)},
         "n": 1,
     }

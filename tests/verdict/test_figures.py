@@ -9,14 +9,19 @@ from seatrial.verdict.figures import (
     latency,
     mean_steps,
     mean_tokens,
+    measured,
     problems,
     stops,
 )
-from seatrial.verdict.metrics import case_results
+from seatrial.verdict.metrics import case_results, kinds_of
 
 
 def results_of(cases, trials, **info):
     return case_results(run(**info), cases, trials)
+
+
+def cost_of(results):
+    return cost_figure(measured(results), sum(result.passes for result in results))
 
 
 def test_first_attempt_and_consistency_are_means_over_cases():
@@ -34,14 +39,14 @@ def test_the_first_valid_trial_is_the_first_attempt():
 
 def test_steps_of_different_kinds_are_never_mixed():
     trials = [passing("a", steps=4), passing("b", steps=2, steps_are_tool_calls=True), passing("c")]
-    steps = mean_steps(results_of([case("a"), case("b"), case("c")], trials))
+    steps = mean_steps(kinds_of(results_of([case("a"), case("b"), case("c")], trials)))
     assert (steps["model calls"].mean, steps["model calls"].counted, steps["model calls"].of) == (4, 1, 2)
     assert steps["tool calls"].mean == 2
 
 
 def test_tokens_that_are_unknown_are_counted_beside():
     trials = [passing("a", tokens=Tokens(input=100, output=10)), passing("b")]
-    tokens = mean_tokens(results_of([case("a"), case("b")], trials))
+    tokens = mean_tokens(measured(results_of([case("a"), case("b")], trials)))
     assert (tokens["input"].mean, tokens["input"].counted, tokens["input"].of) == (100, 1, 2)
 
 
@@ -49,27 +54,27 @@ def test_cost_tells_retried_and_invalid_trials_apart():
     retried = failing("a").model_copy(update={"cost_usd": 0.5})
     trials = [retried, passing("a", attempt=2, cost_usd=1.0), passing("b", cost_usd=3.0)]
     trials.append(invalid("c").model_copy(update={"cost_usd": 0.25}))
-    cost = cost_figure(results_of([case("a"), case("b"), case("c")], trials))
+    cost = cost_of(results_of([case("a"), case("b"), case("c")], trials))
     assert (cost.total.usd, cost.valid.usd, cost.retried.usd, cost.invalid.usd) == (4.75, 4.0, 0.5, 0.25)
     assert cost.per_success_usd == 2.0
 
 
 def test_an_unknown_cost_leaves_only_a_lower_bound():
-    cost = cost_figure(results_of([case("a"), case("b")], [passing("a", cost_usd=1.0), passing("b")]))
+    cost = cost_of(results_of([case("a"), case("b")], [passing("a", cost_usd=1.0), passing("b")]))
     assert cost.per_success_usd is None
     assert (cost.total.known_usd, cost.total.counted, cost.total.unknown) == (1.0, 1, 1)
 
 
 def test_a_cost_per_success_without_success_does_not_exist():
-    assert cost_figure(results_of([case("a")], [failing("a", cost_usd=1.0)])).per_success_usd is None
+    assert cost_of(results_of([case("a")], [failing("a", cost_usd=1.0)])).per_success_usd is None
 
 
 def test_latency_is_that_of_valid_trials():
     trials = [passing(str(n), latency_ms=float(n)) for n in range(1, 12)]
     trials.append(invalid("x").model_copy(update={"latency_ms": 9000.0}))
-    found = latency(results_of([case(str(n)) for n in range(1, 12)] + [case("x")], trials))
+    found = latency(measured(results_of([case(str(n)) for n in range(1, 12)] + [case("x")], trials)))
     assert (found.median_ms, found.p95_ms, found.slowest_ms, found.counted, found.of) == (6, 10.5, 11, 11, 11)
-    assert latency([]).median_ms is None
+    assert latency(measured([])).median_ms is None
 
 
 def test_problems_name_every_grader_that_broke():
@@ -102,4 +107,4 @@ def test_advisory_graders_that_broke_are_told_and_change_nothing():
 
 def test_stops_are_counted():
     trials = [passing("a"), record("b", 1, "failed", stop_reason="timeout")]
-    assert stops(results_of([case("a"), case("b")], trials)) == {"answered": 1, "timeout": 1}
+    assert stops(kinds_of(results_of([case("a"), case("b")], trials))) == {"answered": 1, "timeout": 1}

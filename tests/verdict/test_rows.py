@@ -4,7 +4,7 @@ import pytest
 
 from made import broken, case, failing, grade, invalid, passing, raising, record, run, tally, ungradable
 from seatrial.core.case import Expected, Turn
-from seatrial.verdict.metrics import case_results
+from seatrial.verdict.metrics import case_results, kinds_of
 from seatrial.verdict.rows import grader_rows, handoff_rows, pass_rate, suite_rows, tally_sums, tool_rows
 
 
@@ -100,7 +100,7 @@ def test_tools_show_calls_and_how_often_they_were_required_and_right():
         passing("a", tools={"look": 2}, grades=(grade("required_tools", "fail", tallies=tallies),)),
         passing("b", tools={"look": 1, "send": 1}),
     ]
-    rows = {row.tool: row for row in tool_rows(results_of([case("a"), case("b")], trials))}
+    rows = {row.tool: row for row in tool_rows(kinds_of(results_of([case("a"), case("b")], trials)))}
     assert list(rows) == ["ask", "look", "send"]
     assert (rows["look"].calls, rows["look"].trials, rows["look"].of) == (3, 2, 2)
     assert (rows["ask"].calls, rows["ask"].recall.hit, rows["ask"].recall.of) == (0, 0, 1)
@@ -110,11 +110,11 @@ def test_tools_show_calls_and_how_often_they_were_required_and_right():
 def test_tallies_of_invalid_trials_are_in_no_sum():
     tallies = {"loop_rate": tally(1, 1)}
     trials = [passing("a", tallies=tallies), invalid("b").model_copy(update={"tallies": tallies})]
-    sums = tally_sums(results_of([case("a"), case("b")], trials))
+    sums = tally_sums(kinds_of(results_of([case("a"), case("b")], trials)))
     assert (sums["loop_rate"].hit, sums["loop_rate"].of, sums["loop_rate"].rate) == (1, 1, 1.0)
 
 
 def test_handoffs_are_counted_by_way():
     trials = [passing("a", handoffs=(("x", "y"), ("y", "x"), ("x", "y"))), passing("b")]
-    rows = handoff_rows(results_of([case("a"), case("b")], trials))
+    rows = handoff_rows(kinds_of(results_of([case("a"), case("b")], trials)))
     assert [(row.source, row.target, row.count, row.trials) for row in rows] == [("x", "y", 2, 1), ("y", "x", 1, 1)]

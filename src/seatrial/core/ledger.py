@@ -8,12 +8,13 @@ written; an Entry's `whole` reads them back.
 from __future__ import annotations
 
 import math
+import re
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import eq
 from struct import Struct
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple, Protocol, overload
 
 from seatrial.core.grade import Grade, GraderFailure, Tally
 from seatrial.core.trace import StopReason
@@ -21,14 +22,38 @@ from seatrial.core.trial import InvalidReason, Tokens, TrialKey, TrialRecord, Tr
 
 __all__ = ["Counted", "Entry", "Ledger", "Likeness", "Read"]
 
-Read = Callable[[int, int], TrialRecord]
-"""Reads a record back from its position and its size, as they were given to `Ledger.add`."""
 
-_ROW = Struct("<IIIIHddd5q24sQI")
-"""Case, trial, attempt, likeness, reader; latency, cost, judges' cost; tokens; start; position, size."""
-_MOST = 2**63 - 1
-_TIME = 24
-"""Characters of a time as records have it."""
+class Read(Protocol):
+    """Reads a record back from its position and its size, as they were given to `Ledger.add`."""
+
+    def __call__(self, at: int, size: int, /) -> TrialRecord:
+        """The record. StorageError when it cannot be read."""
+
+    def data(self, at: int, size: int, /) -> dict[str, Any]:
+        """The same as the JSON data that it was read from: half the work."""
+
+
+class _InMemory:
+    """Records by their numbers."""
+
+    def __init__(self, records: Sequence[TrialRecord]) -> None:
+        self._records = records
+
+    def __call__(self, at: int, _: int) -> TrialRecord:
+        return self._records[at]
+
+    def data(self, at: int, _: int) -> dict[str, Any]:
+        return self._records[at].model_dump(mode="json")
+
+
+_ROW = Struct("<IIIIHddd5IQQI")
+"""Case, trial, attempt, likeness, reader; latency, cost, judges' cost; tokens; start, as digits; position, size."""
+_VALID = (TrialStatus.PASSED, TrialStatus.FAILED)
+_UNKNOWN, _BEYOND = 2**32 - 1, 2**32 - 2
+"""In place of a number of tokens: nobody knows it; it is too large for a row."""
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z", re.ASCII)
+"""A time as records have it."""
+_NO_DIGITS = str.maketrans("", "", "-T:.Z")
 
 
 class Likeness(NamedTuple):
@@ -54,6 +79,10 @@ class Likeness(NamedTuple):
     recorded: int
     replayed: int
 
+    @property
+    def valid(self) -> bool:
+        return self.status in _VALID
+
 
 class Entry:
     """One attempt at a trial as a Ledger keeps it. Its fields are those of its TrialRecord, `whole`."""
@@ -64,9 +93,19 @@ class Entry:
         self._ledger, self._row, self._alike = ledger, row, alike
 
     @property
+    def alike(self) -> Likeness:
+        """What it has in common with others: one object for all of them."""
+        return self._alike
+
+    @property
     def whole(self) -> TrialRecord:
         """The record, read back; StorageError when it is no longer there."""
         return self._ledger.read(self._row)
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What only `whole` has, as JSON data with the names that it has there; StorageError as for `whole`."""
+        return self._ledger.data(self._row)
 
     def __eq__(self, other: object) -> bool:
         return self.whole == (other.whole if isinstance(other, Entry) else other)
@@ -103,12 +142,13 @@ class Entry:
 
     @property
     def tokens(self) -> Tokens:
-        return _tokens(self._row[8:13])
+        counts = self._row[8:13]
+        return self.whole.tokens if _BEYOND in counts else _tokens(counts)
 
     @property
     def started(self) -> str | None:
-        text: bytes = self._row[13]
-        return text.decode("ascii") if text[0] else self.whole.started
+        digits: int = self._row[13]
+        return _time(digits) if digits else self.whole.started
 
     @property
     def status(self) -> TrialStatus:
@@ -116,7 +156,7 @@ class Entry:
 
     @property
     def valid(self) -> bool:
-        return self._alike.status in (TrialStatus.PASSED, TrialStatus.FAILED)
+        return self._alike.status in _VALID
 
     @property
     def invalid_reason(self) -> InvalidReason | None:
@@ -193,6 +233,8 @@ class Ledger(Sequence[TrialRecord]):
         """In order of appearance."""
         self._numbers: dict[str, int] = {}
         self._of_case: list[array[int]] = []
+        self._retried: set[int] = set()
+        """Cases with another attempt than the first of a trial."""
         self._reads = [read]
         self._rows = bytearray()
         self._likenesses: dict[tuple[Any, ...], int] = {}
@@ -204,7 +246,7 @@ class Ledger(Sequence[TrialRecord]):
         if isinstance(records, Ledger):
             return records
         kept = tuple(records)
-        ledger = cls(lambda at, _: kept[at])
+        ledger = cls(_InMemory(kept))
         for at, record in enumerate(kept):
             ledger.add(record, at)
         return ledger
@@ -212,7 +254,10 @@ class Ledger(Sequence[TrialRecord]):
     @classmethod
     def pooled(cls, parts: Sequence[tuple[Ledger, Mapping[str, int]]]) -> Ledger:
         """Several ledgers as one; trial numbers of each are raised by what is given beside it, by case id."""
-        pool = cls(parts[0][0]._reads[0])
+        (first, raised), *others = parts
+        if not others and not raised:
+            return first
+        pool = cls(first._reads[0])
         pool._reads = []
         for ledger, offsets in parts:
             pool._take(ledger, offsets)
@@ -228,7 +273,6 @@ class Ledger(Sequence[TrialRecord]):
 
     def add(self, record: TrialRecord, at: int, size: int = 0) -> bool:
         """Note a record that stands at this position; False when that attempt is on record already."""
-        times = (record.started or "").encode("ascii", "replace")
         return self._append(
             record.case_id,
             record.trial_index,
@@ -237,7 +281,7 @@ class Ledger(Sequence[TrialRecord]):
             0,
             *map(_number, (record.latency_ms, record.cost_usd, record.judge_cost_usd)),
             *_packed(record.tokens),
-            times if len(times) == _TIME else b"",
+            _digits(record.started),
             at,
             size,
         )
@@ -256,6 +300,8 @@ class Ledger(Sequence[TrialRecord]):
             if self._place(rows[at]) == place:
                 return False
         rows.insert(at, len(self))
+        if place[1] != 1:
+            self._retried.add(case)
         self._rows += _ROW.pack(case, *fields)
         return True
 
@@ -306,6 +352,12 @@ class Ledger(Sequence[TrialRecord]):
         record: TrialRecord = self._reads[reader](at, size)
         return record if record.trial_index == index else record.model_copy(update={"trial_index": index})
 
+    def data(self, row: tuple[Any, ...]) -> dict[str, Any]:
+        """The JSON data of a row's record, numbered as it was written."""
+        _, _, _, _, reader, *_, at, size = row
+        data: dict[str, Any] = self._reads[reader].data(at, size)
+        return data
+
     def entry(self, number: int) -> Entry:
         """The `number`-th record, from 0."""
         return next(self.entries((number,)))
@@ -328,7 +380,16 @@ class Ledger(Sequence[TrialRecord]):
 
     def trials_of(self, case_id: str) -> int:
         """Trials of a case that have a record."""
-        return len({self._place(number)[0] for number in self.of_case(case_id)})
+        rows = self.of_case(case_id)
+        if self._numbers.get(case_id) not in self._retried:
+            return len(rows)
+        return len({self._place(number)[0] for number in rows})
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Every model that answered in any of them, sorted."""
+        kinds = {row[3] for row in _ROW.iter_unpack(self._rows)}
+        return tuple(sorted({model for kind in kinds for model in self._alike[kind].models}))
 
     def last(self, case_id: str, trial_index: int) -> Entry | None:
         """The last attempt of a trial; None when there is none."""
@@ -347,22 +408,31 @@ def _number(value: float | None) -> float:
 
 
 _NO_TOKENS = Tokens()
-_NO_COUNTS = (-1, -1, -1, -1, -1)
+_NO_COUNTS = (_UNKNOWN,) * 5
 
 
 def _packed(tokens: Tokens) -> Iterable[int]:
-    """-1: not known."""
     if tokens == _NO_TOKENS:
         return _NO_COUNTS
     counts = (tokens.input, tokens.output, tokens.cached, tokens.cache_write, tokens.reasoning)
-    return [-1 if count is None else min(count, _MOST) for count in counts]
+    return [_UNKNOWN if count is None else count if 0 <= count < _BEYOND else _BEYOND for count in counts]
 
 
 def _tokens(counts: tuple[int, ...]) -> Tokens:
     if counts == _NO_COUNTS:
         return _NO_TOKENS
-    read, written, cached, cache_write, reasoning = (None if count < 0 else count for count in counts)
+    read, written, cached, cache_write, reasoning = (None if count == _UNKNOWN else count for count in counts)
     return Tokens(input=read, output=written, cached=cached, cache_write=cache_write, reasoning=reasoning)
+
+
+def _digits(time: str | None) -> int:
+    """A time as a number; 0 for what is none."""
+    return int(time.translate(_NO_DIGITS)) if time and _TIME.fullmatch(time) else 0
+
+
+def _time(digits: int) -> str:
+    text = f"{digits:017}"
+    return f"{text[:4]}-{text[4:6]}-{text[6:8]}T{text[8:10]}:{text[10:12]}:{text[12:14]}.{text[14:]}Z"
 
 
 def _tallies(tallies: Mapping[str, Tally]) -> tuple[Any, ...]:

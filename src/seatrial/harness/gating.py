@@ -204,7 +204,7 @@ def _not_independent(stored: Sequence[Verified]) -> Iterator[str]:
             other = spans.setdefault(info.agent.get("target"), info.run_id)
             if other != info.run_id:
                 yield f"runs {other} and {info.run_id} are both of the spans in {info.agent.get('target')}"
-        for record in (record for record in records if record.started):
+        for record in (record for record in records if record.started) if len(stored) > 1 else ():
             other = seen.setdefault(_identity(record), info.run_id)
             if other != info.run_id:
                 yield f"runs {other} and {info.run_id} hold the same trial {record.key}"

@@ -21,6 +21,7 @@ from typing import Any, get_args
 
 from seatrial.agents.detect import agent_for, load_agent
 from seatrial.core.case import Case
+from seatrial.core.collecting import collector_paused
 from seatrial.core.encoding import digest
 from seatrial.core.fixture import FixtureSpec
 from seatrial.core.permissions import Rules
@@ -302,7 +303,8 @@ def planned_cases(
     found: Selected, request: Request, spec: AgentSpec, scratch: Callable[[], Path]
 ) -> tuple[PlannedCase, ...]:
     """The selected cases with fixtures and graders, in their order; called while the project is importable."""
-    return Planner(found.project, request, spec, load_rules(found.project), scratch).all(found.cases)
+    with collector_paused():
+        return Planner(found.project, request, spec, load_rules(found.project), scratch).all(found.cases)
 
 
 _RULES_NOT_GRADED = Diagnostic(
@@ -379,7 +381,7 @@ class Planner:
     spec: AgentSpec
     rules: Rules | None
     scratch: Callable[[], Path]
-    _read: dict[str, FixtureFiles] = field(default_factory=dict)
+    _read: dict[str | None, FixtureFiles] = field(default_factory=dict)
     _sources: dict[str, Sources] = field(default_factory=dict)
 
     def all(self, cases: Sequence[Case]) -> tuple[PlannedCase, ...]:
@@ -407,8 +409,8 @@ class Planner:
         rules = None if self.rules is None else self.rules.digest
         return PlannedCase(
             case=case,
-            digest=digest([case.digest, _fixture_digest(fixture), rules]),
-            fixture_digest=_fixture_digest(fixture),
+            digest=digest([case.digest, fixture.digest, rules]),
+            fixture_digest=fixture.digest,
             input_digest=digest([*given(case).values(), fixture.surroundings_digest]),
             graders=graders_for(case, canaries=_may_have_canaries(fixture), rules=self.rules),
             trials=trials,
@@ -461,10 +463,6 @@ def given(case: Case) -> dict[str, Any]:
         "user": None if case.user is None else case.user.model_dump(mode="json"),
         "attachments": [attachment.model_dump(mode="json") for attachment in case.attachments],
     }
-
-
-def _fixture_digest(spec: FixtureSpec) -> str:
-    return digest(spec.model_dump(mode="json", by_alias=True, exclude_defaults=True))
 
 
 def run_id(now: datetime) -> str:

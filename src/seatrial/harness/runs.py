@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seatrial.core.case import Case
+from seatrial.core.collecting import collector_paused
 from seatrial.core.ledger import Ledger
 from seatrial.core.ports import Execution
 from seatrial.core.run import RunInfo, RunStatus
@@ -216,12 +217,12 @@ def _end(planned: Plan, collector: _Collector, status: RunStatus) -> Run:
     """Write what a finished or interrupted run leaves behind; `run.json`, which says that it has ended, comes last."""
     collector.close()
     records = collector.writer.kept
-    models = tuple(sorted({model for entry in records.entries() for model in entry.models}))
-    info = planned.info.model_copy(update={"status": status, "ended": _now(), "models": models})
+    info = planned.info.model_copy(update={"status": status, "ended": _now(), "models": records.models})
     run = Run(planned.folder, info, _definitions(planned), records, planned.warnings)
     try:
         collector.writer.commit()
-        write_results(planned.folder, run.results())
+        with collector_paused():
+            write_results(planned.folder, run.results())
         return replace(run, info=collector.writer.finish(info))
     finally:
         collector.writer.close()

@@ -14,16 +14,16 @@ followed; a loop of them, and whatever cannot be read, is an error.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from seatrial.core.case import Case
+from seatrial.core.collecting import collector_paused
 from seatrial.core.fixture import FixtureSpec
 from seatrial.core.grade_names import name_problems
 from seatrial.core.ids import normalised_id, problem_with_id
@@ -85,6 +85,10 @@ class _File:
     suite: str
     hidden: bool
 
+    @cached_property
+    def folder(self) -> Path:
+        return self.path.parent
+
 
 @dataclass(frozen=True)
 class _Entry:
@@ -122,23 +126,8 @@ def read_cases(project: Project) -> tuple[LoadedCases, tuple[Diagnostic, ...]]:
     Where there are problems, a case may hold a stand-in for a value that could not be read: it is good for finding
     more that is wrong, not for running.
     """
-    with _collector_paused():
+    with collector_paused():
         return _load(project)
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """No cyclic collection meanwhile: reading makes no cycles but many objects, which it would walk over and over.
-
-    With 10,000 small files that is more than a third of the time.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _load(project: Project) -> tuple[LoadedCases, tuple[Diagnostic, ...]]:
@@ -193,7 +182,7 @@ def _read_entries(files: list[_File], report: _Report) -> list[_Entry]:
     """The entries of all files. What is an attachment is no case file, however it reads."""
     read = [_read_file(file) for file in files]
     attached = {
-        path for entries, _ in read for entry in entries for path in attached_paths(entry.value, entry.file.path.parent)
+        path for entries, _ in read for entry in entries for path in attached_paths(entry.value, entry.file.folder)
     }
     entries: list[_Entry] = []
     for file, (found, file_report) in zip(files, read, strict=True):
@@ -409,7 +398,7 @@ def _case(values: Map, suffix: str, entry: _Entry, layers: _Layers, problems: li
     if suffix and isinstance(base, str):
         data.update(id=base + suffix, base_id=base)
     data.update(path=entry.file.shown, line=values.at.line)
-    data["attachments"] = attachments_of(values.get("input"), entry.file.path.parent, layers.root, problems)
+    data["attachments"] = attachments_of(values.get("input"), entry.file.folder, layers.root, problems)
     try:
         case = Case.model_validate(data)
     except ValidationError as error:

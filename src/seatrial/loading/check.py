@@ -67,7 +67,7 @@ def _problems(read: Callable[[], object]) -> tuple[Diagnostic, ...]:
 
 def _cases(project: Project, loaded: LoadedCases) -> Iterator[Diagnostic]:
     yield from loaded.warnings
-    read: dict[str, FixtureFiles] = {}
+    read: dict[str | None, FixtureFiles] = {}
     for case in loaded.cases:
         if case.environment.overrides():
             yield from _problems(lambda case=case: fixture_for(project, case, read=read))  # type: ignore[misc]

@@ -16,6 +16,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,11 @@ class FixtureFiles:
     problems: tuple[Diagnostic, ...] = ()
     """What could not be read of it."""
 
+    @cached_property
+    def unchanged(self) -> FixtureSpec:
+        """The fixture of cases that override nothing, made once. Raises InputError."""
+        return _spec(self, None)
+
 
 def fixture_names(project: Project) -> list[str]:
     """The names of the project's fixtures, sorted. Raises InputError when a folder cannot be looked into."""
@@ -112,7 +118,7 @@ def load_fixture(project: Project, name: str) -> FixtureSpec:
     return _spec(read_fixture(project, name), None)
 
 
-def fixture_for(project: Project, case: Case, *, read: dict[str, FixtureFiles] | None = None) -> FixtureSpec:
+def fixture_for(project: Project, case: Case, *, read: dict[str | None, FixtureFiles] | None = None) -> FixtureSpec:
     """The fixture of a case with the case's overrides: mappings merge deeply, lists replace.
 
     A case without a fixture has an empty one that its overrides fill. `read` keeps fixtures that many cases share from
@@ -120,16 +126,17 @@ def fixture_for(project: Project, case: Case, *, read: dict[str, FixtureFiles] |
     """
     name = case.environment.fixture
     read = {} if read is None else read
-    if name is None:
-        root = Path(project.root)
-        files = FixtureFiles("", Map(), root, None, root)
-    else:
-        if name not in read:
-            read[name] = read_fixture(project, name)
-        files = read[name]
+    if name not in read:
+        read[name] = _no_files(project) if name is None else read_fixture(project, name)
     overrides = case.environment.overrides()
-    at = Spot(case.path, case.line)
-    return _spec(files, located(overrides, at) if overrides else None)
+    if not overrides:
+        return read[name].unchanged
+    return _spec(read[name], located(overrides, Spot(case.path, case.line)))
+
+
+def _no_files(project: Project) -> FixtureFiles:
+    root = Path(project.root)
+    return FixtureFiles("", Map(), root, None, root)
 
 
 def problem_with_overrides(overrides: dict[str, Any]) -> Iterator[ValidationError]:

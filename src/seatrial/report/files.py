@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from itertools import chain, groupby, islice
+import re
+import secrets
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import pydantic_core
-
-from seatrial.core.encoding import dumps
+from seatrial.core.encoding import indented
 from seatrial.errors import StorageError
 from seatrial.report.lazily import Lazily
 from seatrial.store.atomic import write_parts
@@ -25,69 +25,57 @@ def json_text(data: Any) -> str:
 
 def json_parts(data: Any) -> Iterator[str]:
     """The same in pieces; rows that are made as they are looked at are written as they are made."""
-    yield from _parts(data, "\n")
+    yield from _filled(*_encoded(data, "\n"))
     yield "\n"
-
-
-def _parts(data: Any, margin: str) -> Iterator[str]:
-    """`margin` is a line feed and the indentation of the line that the data begins in."""
-    if isinstance(data, Lazily):
-        yield from _bracketed(_rows(data, margin + "  "), margin, "[]")
-    elif _has_rows(data):
-        yield from _bracketed(_members(data, margin + "  "), margin, "{}")
-    else:
-        yield _indented(data).replace("\n", margin)
-
-
-def _has_rows(data: Any) -> bool:
-    """Whether rows are to be made in it."""
-    return type(data) is dict and any(type(value) is Lazily or _has_rows(value) for value in data.values())
-
-
-def _bracketed(items: Iterable[Iterable[str]], margin: str, brackets: str) -> Iterator[str]:
-    before = brackets[0]
-    for parts in items:
-        yield before
-        yield from parts
-        before = ","
-    yield brackets if before == brackets[0] else margin + brackets[1]
 
 
 _TOGETHER = 64
 """Rows that are written in one piece."""
+_MARK = secrets.token_hex(16)
+_PLACE = re.compile(f'"{_MARK}([0-9]+)"')
+"""What stands in a text for rows that are yet to be made."""
 
 
-def _rows(rows: Lazily, margin: str) -> Iterator[Iterable[str]]:
-    if rows.nested:
-        return (chain((margin,), _parts(row, margin)) for row in rows)
-    return (_inner(batch, margin) for batch in _batches(iter(rows)))
+def _encoded(data: Any, margin: str) -> tuple[str, list[Lazily]]:
+    """The text, with marks for the rows given beside it.
+
+    `margin` is a line feed and the indentation of the line that the data begins in.
+    """
+    rows: list[Lazily] = []
+
+    def mark(value: Any) -> str:
+        if not isinstance(value, Lazily):
+            raise TypeError(f"{type(value).__name__} is no JSON data")
+        rows.append(value)
+        return f"{_MARK}{len(rows) - 1}"
+
+    return indented(data, mark).replace("\n", margin), rows
 
 
-def _batches(rows: Iterator[Any]) -> Iterator[list[Any]]:
-    while batch := list(islice(rows, _TOGETHER)):
-        yield batch
+def _filled(text: str, rows: Sequence[Lazily]) -> Iterator[str]:
+    """The text in pieces, with rows for its marks."""
+    before, *rest = _PLACE.split(text) if rows else (text,)
+    yield before
+    for number, after in zip(rest[::2], rest[1::2], strict=True):
+        yield from _listed(rows[int(number)], _margin(before))
+        yield after
+        before = after
 
 
-def _members(data: dict[str, Any], margin: str) -> Iterator[Iterable[str]]:
-    for nested, same in groupby(data.items(), key=lambda item: isinstance(item[1], Lazily) or _has_rows(item[1])):
-        if nested:
-            yield from (chain((f"{margin}{dumps(name)}: ",), _parts(value, margin)) for name, value in same)
-        else:
-            yield _inner(dict(same), margin)
+def _margin(before: str) -> str:
+    """Of the line that a text ends in."""
+    line = before.rpartition("\n")[2]
+    return "\n" + line[: len(line) - len(line.lstrip(" "))]
 
 
-def _inner(data: Any, margin: str) -> Iterable[str]:
-    """The members of a mapping or list, which is not empty, without its brackets."""
-    yield margin
-    yield _indented(data)[4:-2].replace("\n  ", margin)
-
-
-def _indented(data: Any) -> str:
-    try:
-        # the same text as `dumps`, seven times as fast: the standard encoder indents in Python
-        return pydantic_core.to_json(data, indent=2).decode()
-    except pydantic_core.PydanticSerializationError:
-        return dumps(data, indent=2)  # lone surrogates, as escapes
+def _listed(rows: Lazily, margin: str) -> Iterator[str]:
+    before, left = "[", iter(rows)
+    while batch := list(islice(left, _TOGETHER)):
+        text, below = _encoded(batch, margin)
+        yield before
+        yield from _filled(text[1 : -len(margin) - 1], below)
+        before = ","
+    yield "[]" if before == "[" else margin + "]"
 
 
 def write_json(path: Path, data: Any) -> Path:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
-__all__ = ["Lazily", "whole"]
+__all__ = ["Lazily", "rows_of", "whole"]
 
 T = TypeVar("T")
 
 
 class Lazily(Sequence[dict[str, Any]]):
-    """`make(item)` of each item, made anew each time it is looked at. `nested`: rows hold such rows themselves."""
+    """`make(item)` of each item, made anew each time it is looked at; rows may hold such rows themselves."""
 
-    def __init__(self, items: Sequence[T], make: Callable[[T], dict[str, Any]], *, nested: bool = False) -> None:
-        self.nested = nested
+    def __init__(self, items: Sequence[T], make: Callable[[T], dict[str, Any]]) -> None:
         self._items = items
         self._make = make
 
@@ -34,6 +33,15 @@ class Lazily(Sequence[dict[str, Any]]):
         if isinstance(number, slice):
             return [self._make(item) for item in self._items[number]]
         return self._make(self._items[number])
+
+
+_FEW = 8
+"""Rows within a row that are made along with it."""
+
+
+def rows_of(items: Sequence[T], make: Callable[[T], dict[str, Any]]) -> Sequence[dict[str, Any]]:
+    """`make(item)` of each item: at once where they are few, else as they are looked at."""
+    return Lazily(items, make) if len(items) > _FEW else [make(item) for item in items]
 
 
 def whole(rows: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,42 +6,48 @@ alike - durations, times of day, ids, seeds - stands under `times` alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from seatrial.core.case import Case
 from seatrial.core.encoding import SHOWN, dumps, shortened
-from seatrial.core.grade import Grade
+from seatrial.core.grade import Grade, GraderFailure
 from seatrial.core.run import RunInfo
-from seatrial.core.trial import Tokens, TrialRecord
+from seatrial.core.trace import AgentError
+from seatrial.core.trial import Tokens, TrialRecord, TrialStatus
 from seatrial.errors import ExitCode
-from seatrial.report.lazily import Lazily, whole
+from seatrial.report.lazily import Lazily, rows_of, whole
 from seatrial.verdict.figures import (
     CostFigure,
+    Measured,
     agreement,
     cost_figure,
     first_attempt,
     latency,
     mean_steps,
     mean_tokens,
+    measured,
     problems,
     saved,
     stops,
 )
-from seatrial.verdict.metrics import CaseResult, case_results, exit_code
+from seatrial.verdict.metrics import CaseResult, case_results, exit_code, kinds_of
 from seatrial.verdict.rows import (
+    GraderRow,
     PassRate,
     Ratio,
     SuiteRow,
     ToolRow,
+    case_counts,
     grader_rows,
+    grader_rows_of,
     handoff_rows,
     suite_row,
     suite_rows,
     tally_sums,
     tool_rows,
 )
-from seatrial.verdict.trials import Cost, Trial, failure_text, reason_of, stable
+from seatrial.verdict.trials import Alike, Cost, Trial, failure_text, reason_of, stable
 
 __all__ = ["RESULTS_VERSION", "VERDICTS", "summary", "summary_of", "whole"]
 
@@ -70,15 +76,15 @@ def summary_of(info: RunInfo, cases: Sequence[Case], results: Sequence[CaseResul
 
     Rows of cases and trials are made as they are looked at (`Lazily`); `whole` makes them all.
     """
-    asking = {case.id: case for case in cases}
+    kinds, taken = kinds_of(results), measured(results)
     return {
         "version": RESULTS_VERSION,
         "suites": [_suite(row) for row in suite_rows(results)],
-        "cases": Lazily(results, lambda result: _case(result, asking[result.case_id]), nested=True),
+        "cases": Lazily(results, _Cases().row),
         "graders": [_row(row) for row in grader_rows(results, cases)],
-        "figures": _figures(info, results),
+        "figures": _figures(info, results, kinds, taken),
         "problems": [_row(problem) for problem in problems(info, results)],
-        "times": _times(info, results),
+        "times": _times(info, results, taken),
     }
 
 
@@ -103,7 +109,25 @@ def _suite(row: SuiteRow) -> dict[str, Any]:
 # --- cases -----------------------------------------------------------------------------------------------------------
 
 
-def _case(result: CaseResult, case: Case) -> dict[str, Any]:
+class _Cases:
+    """Makes the rows of cases; the rows of their graders once for cases whose trials went alike."""
+
+    def __init__(self) -> None:
+        self._grades: dict[tuple[tuple[int, int], ...], tuple[GraderRow, ...]] = {}
+
+    def row(self, result: CaseResult) -> dict[str, Any]:
+        """One case with its trials."""
+        return _case(result, self._graders(result))
+
+    def _graders(self, result: CaseResult) -> tuple[GraderRow, ...]:
+        went = tuple([(id(kind), trials) for kind, trials in result.kinds])
+        rows = self._grades.get(went)
+        if rows is None:
+            rows = self._grades[went] = grader_rows_of(result)
+        return rows
+
+
+def _case(result: CaseResult, graders: Iterable[GraderRow]) -> dict[str, Any]:
     return {
         "id": result.case_id,
         "suite": result.suite,
@@ -120,35 +144,43 @@ def _case(result: CaseResult, case: Case) -> dict[str, Any]:
         "reason": result.reason,
         "invalid": result.invalid,
         "digest": result.digest,
-        "grades": [_row(row) for row in grader_rows([result], [case])],
-        "trials_detail": Lazily(result.recorded, _trial),
+        "grades": [_row(row) for row in graders],
+        "trials_detail": rows_of(result.recorded, _trial),
     }
 
 
 def _trial(trial: Trial) -> dict[str, Any]:
-    record = trial.last.whole
+    kind, told = trial.last.alike, trial.last.data
+    passed = kind.status is TrialStatus.PASSED
     return {
         "trial": trial.index,
         "attempts": len(trial.attempts),
-        "status": str(record.status),
-        "invalid_reason": None if record.invalid_reason is None else str(record.invalid_reason),
-        "stop_reason": str(record.stop_reason),
-        "reason": reason_of(record),
-        "error": None if record.error is None else stable(record.error.summary),
-        "output": _shown(record),
-        "outcome": record.outcome,
-        "steps": record.steps,
-        "tools": record.tools,
-        "handoffs": [list(pair) for pair in record.handoffs],
+        "status": str(kind.status),
+        "invalid_reason": None if kind.invalid_reason is None else str(kind.invalid_reason),
+        "stop_reason": str(kind.stop_reason),
+        "reason": "" if passed else reason_of(trial.last.whole),
+        "error": _error(told.get("error")),
+        "output": _shown(told),
+        "outcome": told.get("outcome"),
+        "steps": kind.steps,
+        "tools": kind.tools,
+        "handoffs": [list(pair) for pair in kind.handoffs],
         "tokens": _tokens(trial.tokens),
         "cost_usd": trial.cost_usd,
         "last_attempt": _last_attempt(trial),
-        "grades": [_grade(grade) for grade in record.grades],
-        "grader_failures": [
-            {"name": failure.name, "reason": failure_text(failure), "required": failure.required}
-            for failure in record.grader_failures
-        ],
+        "grades": [_grade(*pair) for pair in zip(kind.grades, told.get("grades", ()), strict=True)],
+        "grader_failures": [_failure(each) for each in trial.last.whole.grader_failures]
+        if kind.grader_failures
+        else [],
     }
+
+
+def _error(data: Any) -> str | None:
+    return None if data is None else stable(AgentError.model_validate(data).summary)
+
+
+def _failure(failure: GraderFailure) -> dict[str, Any]:
+    return {"name": failure.name, "reason": failure_text(failure), "required": failure.required}
 
 
 def _tokens(tokens: Tokens) -> dict[str, Any]:
@@ -162,20 +194,20 @@ def _last_attempt(trial: Trial) -> dict[str, Any] | None:
     return {"tokens": _tokens(trial.last.tokens), "cost_usd": trial.last.cost_usd}
 
 
-def _grade(grade: Grade) -> dict[str, Any]:
+def _grade(grade: Grade, told: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "name": grade.name,
         "verdict": str(grade.verdict),
         "score": grade.score,
         "required": grade.required,
-        "reason": stable(grade.reason),
+        "reason": stable(told.get("reason", "")),
     }
 
 
-def _shown(record: TrialRecord) -> Any:
+def _shown(told: Mapping[str, Any]) -> Any:
     """The output as it is when it is short, else its first 2 KB as text with the size of the whole."""
-    output = record.output
-    if record.output_file is not None or output is None:
+    output = told.get("output")
+    if told.get("output_file") is not None or output is None:
         return output
     text = output if isinstance(output, str) else dumps(output)
     return shortened(text) if len(text) > SHOWN else output
@@ -184,29 +216,26 @@ def _shown(record: TrialRecord) -> Any:
 # --- figures ---------------------------------------------------------------------------------------------------------
 
 
-def _figures(info: RunInfo, results: Sequence[CaseResult]) -> dict[str, Any]:
+def _figures(info: RunInfo, results: Sequence[CaseResult], kinds: Sequence[Alike], taken: Measured) -> dict[str, Any]:
     whole = suite_row("", results)
+    retried = sum(result.recorded.retried for result in results)
     gating = [result for result in results if result.gate]
     return {
         "verdict": VERDICTS[exit_code(info, results)],
         "cases": whole.cases,
-        "gating_cases": suite_row("", gating).cases,
-        "trials": {**whole.trials, "saved": whole.saved, "retried": _retried(results), "stops": stops(results)},
+        "gating_cases": case_counts(gating),
+        "trials": {**whole.trials, "saved": whole.saved, "retried": retried, "stops": stops(kinds)},
         "pass_rate": _rate(whole.rate),
         "first_attempt": _row(first_attempt(results)),
         "consistency": _row(agreement(results)),
-        "steps": {unit: _row(mean) for unit, mean in mean_steps(results).items()},
-        "tokens": {kind: _row(mean) for kind, mean in mean_tokens(results).items()},
-        "cost": _cost(cost_figure(results)),
+        "steps": {unit: _row(mean) for unit, mean in mean_steps(kinds).items()},
+        "tokens": {kind: _row(mean) for kind, mean in mean_tokens(taken).items()},
+        "cost": _cost(cost_figure(taken, whole.trials["passed"])),
         "saved": None if (spared := saved(info, results)) is None else _row(spared),
-        "tools": [_tool(row) for row in tool_rows(results)],
-        "handoffs": [_row(row) for row in handoff_rows(results)],
-        "tallies": {name: _ratio(ratio) for name, ratio in tally_sums(results).items()},
+        "tools": [_tool(row) for row in tool_rows(kinds)],
+        "handoffs": [_row(row) for row in handoff_rows(kinds)],
+        "tallies": {name: _ratio(ratio) for name, ratio in tally_sums(kinds).items()},
     }
-
-
-def _retried(results: Iterable[CaseResult]) -> int:
-    return sum(len(trial.attempts) > 1 for result in results for trial in result.recorded)
 
 
 def _tool(row: ToolRow) -> dict[str, Any]:
@@ -232,7 +261,7 @@ def _money(cost: Cost) -> dict[str, Any]:
 # --- what differs from run to run ------------------------------------------------------------------------------------
 
 
-def _times(info: RunInfo, results: Sequence[CaseResult]) -> dict[str, Any]:
+def _times(info: RunInfo, results: Sequence[CaseResult], taken: Measured) -> dict[str, Any]:
     return {
         "run_id": info.run_id,
         "build_id": info.build_id,
@@ -240,7 +269,7 @@ def _times(info: RunInfo, results: Sequence[CaseResult]) -> dict[str, Any]:
         "ended": info.ended,
         "seed": info.seed,
         "cassettes": info.cassettes or None,
-        "latency": _row(latency(results)),
+        "latency": _row(latency(taken)),
         "trials": Lazily(_Recorded(results), _time),
     }
 

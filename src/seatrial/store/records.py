@@ -9,6 +9,7 @@ import weakref
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pydantic_core
 from pydantic import BaseModel, ValidationError
 
 from seatrial.core.ledger import Ledger
@@ -43,19 +44,27 @@ class _Reader:
 
     def __call__(self, at: int, size: int) -> TrialRecord:
         """The record that stands there. StorageError when it cannot be read."""
+        return _record(self._bytes(at, size), f"{self._path}, at byte {at}")
+
+    def data(self, at: int, size: int) -> dict[str, Any]:
+        """The same as JSON data, which is taken for a record's."""
+        line = self._bytes(at, size)
         try:
-            line = self._bytes(at, size)
-        except OSError as error:
-            raise StorageError(f"{self._path}: cannot be read ({error.strerror or error})") from error
-        return _record(line, f"{self._path}, at byte {at}")
+            data: dict[str, Any] = pydantic_core.from_json(line)
+        except ValueError:
+            data = data_of(line, f"{self._path}, at byte {at}")  # which reads lone surrogates, too
+        return data
 
     def _bytes(self, at: int, size: int) -> bytes:
-        with self._lock:
-            if self._descriptor is None:
-                self._descriptor = os.open(self._path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-                weakref.finalize(self, os.close, self._descriptor)
-            os.lseek(self._descriptor, at, os.SEEK_SET)
-            return os.read(self._descriptor, size)
+        try:
+            with self._lock:
+                if self._descriptor is None:
+                    self._descriptor = os.open(self._path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+                    weakref.finalize(self, os.close, self._descriptor)
+                os.lseek(self._descriptor, at, os.SEEK_SET)
+                return os.read(self._descriptor, size)
+        except OSError as error:
+            raise StorageError(f"{self._path}: cannot be read ({error.strerror or error})") from error
 
 
 def _record(line: bytes, place: str) -> TrialRecord:

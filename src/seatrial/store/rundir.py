@@ -19,7 +19,7 @@ import pydantic_core
 from pydantic import BaseModel, ValidationError
 
 from seatrial.core.case import Case
-from seatrial.core.encoding import dumps
+from seatrial.core.encoding import dumps, indented
 from seatrial.core.frozen import defaults_of
 from seatrial.core.ledger import Ledger
 from seatrial.core.run import RunInfo, RunStatus
@@ -139,11 +139,11 @@ class RunWriter:
                 _refuse_begun(folder)  # another run may have come and gone before the lock was ours
             kept = ledger_of(folder)
             previous = repair(folder, lambda line: add_line(kept, line))
-            text = _cases_text(cases, masks)
-            if not (folder / _CASES).exists():
+            text = None if (folder / _CASES).exists() else _cases_text(cases, masks)
+            if text is not None:
                 info = info.model_copy(update={"cases_file": bytes_digest(text.encode())})
             _write_info(folder, info, masks)  # first of all: a folder without it holds no run
-            if not (folder / _CASES).exists():
+            if text is not None:
                 write_text(folder / _CASES, text, durable=True)
             return cls(folder, info, masks, kept, Journal(folder, previous=previous), lock)
         except BaseException:
@@ -231,7 +231,7 @@ class RunWriter:
 def _write_info(folder: Path, info: RunInfo, masks: Masks) -> None:
     data = info.model_dump(mode="json")
     data.update({name: masks.value(data[name]) for name in ("agent", "judge", "options", "command", "resumed")})
-    write_text(folder / _INFO, dumps(data, indent=2) + "\n", durable=True)
+    write_text(folder / _INFO, indented(data) + "\n", durable=True)
 
 
 _OF_CASES = ("id", "suite", "risk", "thresholds", "limits")
@@ -257,7 +257,12 @@ def _masked(data: dict[str, Any], masks: Masks, structure: tuple[str, ...]) -> d
 
 def _cases_text(cases: Sequence[Case], masks: Masks) -> str:
     """The content of `cases.jsonl`."""
-    return "".join(dumps(_masked(_case_json(case), masks, _OF_CASES)) + "\n" for case in cases)
+    return "".join(_case_line(_case_json(case), masks) + "\n" for case in cases)
+
+
+def _case_line(data: dict[str, Any], masks: Masks) -> str:
+    line = _json(data)
+    return _json(_masked(data, masks, _OF_CASES)) if masks.may_hold(line) else line
 
 
 def _case_json(case: Case) -> dict[str, Any]:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import repeat
 from math import fsum
 
 from seatrial.core.grade import Verdict
-from seatrial.core.ledger import Entry
+from seatrial.core.ledger import Entry, Likeness
 from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trial import InvalidReason, TrialStatus
 from seatrial.stats.estimate import consistency, mean, quantile
 from seatrial.verdict.metrics import CaseResult, CaseVerdict
-from seatrial.verdict.trials import Cost, Spent, failure_text, reason_of, stable
+from seatrial.verdict.trials import Alike, Cost, Seen, Trial, failure_text, reason_of, stable
 
 __all__ = [
     "CostFigure",
     "Latency",
     "Mean",
+    "Measured",
     "Problem",
     "Saved",
     "agreement",
@@ -29,6 +30,7 @@ __all__ = [
     "mean_of",
     "mean_steps",
     "mean_tokens",
+    "measured",
     "problems",
     "saved",
     "stops",
@@ -51,32 +53,78 @@ def mean_of(values: Sequence[float | None]) -> Mean:
     return Mean(mean(known) if known else None, len(known), len(values))
 
 
-def _valid(results: Iterable[CaseResult]) -> Iterator[Entry]:
-    """The deciding attempt of every valid trial."""
-    return (trial.last for result in results for trial in result.recorded if trial.valid)
+@dataclass(frozen=True)
+class Measured:
+    """What trials took, as it was measured in each."""
+
+    latency_ms: Seen = field(default_factory=Seen)
+    """Of valid trials; so are tokens and `valid`."""
+    input_tokens: Seen = field(default_factory=Seen)
+    output_tokens: Seen = field(default_factory=Seen)
+    valid: Seen = field(default_factory=Seen)
+    """USD; so are the others."""
+    invalid: Seen = field(default_factory=Seen)
+    """Of the deciding attempts of invalid and ungraded trials."""
+    replaced: Seen = field(default_factory=Seen)
+    """Of attempts that a later one replaced."""
+    judges: Seen = field(default_factory=Seen)
+    """Of the models behind judges, over every attempt that asked one."""
+
+    def take(self, trial: Trial) -> None:
+        """Note one more trial."""
+        last = trial.last
+        if last.valid:
+            tokens = last.tokens
+            self.latency_ms.add(last.latency_ms)
+            self.input_tokens.add(tokens.input)
+            self.output_tokens.add(tokens.output)
+            self.valid.add(last.cost_usd)
+        else:
+            self.invalid.add(last.cost_usd)
+        for entry in trial.attempts:
+            if entry is not last:
+                self.replaced.add(entry.cost_usd)
+            if (cost := entry.judge_cost_usd) != 0:
+                self.judges.add(cost)
 
 
-def mean_steps(results: Sequence[CaseResult]) -> dict[str, Mean]:
+def measured(results: Iterable[CaseResult]) -> Measured:
+    """What the trials of these cases took, read in one pass."""
+    found = Measured()
+    for result in results:
+        for trial in result.recorded:
+            found.take(trial)
+    return found
+
+
+def mean_steps(kinds: Iterable[Alike]) -> dict[str, Mean]:
     """Mean steps of valid trials, by what a step was: `model calls` and `tool calls` are never mixed."""
     units: dict[str, list[float | None]] = {}
-    for entry in _valid(results):
-        unit = "tool calls" if entry.steps_are_tool_calls else "model calls"
-        units.setdefault(unit, []).append(entry.steps)
+    for kind, trials in kinds:
+        if kind.valid:
+            unit = "tool calls" if kind.steps_are_tool_calls else "model calls"
+            units.setdefault(unit, []).extend(repeat(kind.steps, trials))
     return {unit: mean_of(units[unit]) for unit in sorted(units)}
 
 
-def mean_tokens(results: Sequence[CaseResult]) -> dict[str, Mean]:
+def mean_tokens(taken: Measured) -> dict[str, Mean]:
     """Mean input and output tokens of valid trials."""
-    return {
-        "input": mean_of([entry.tokens.input for entry in _valid(results)]),
-        "output": mean_of([entry.tokens.output for entry in _valid(results)]),
-    }
+    return {"input": _mean(taken.input_tokens), "output": _mean(taken.output_tokens)}
+
+
+def _mean(seen: Seen) -> Mean:
+    return Mean(mean(seen.known) if seen.known else None, len(seen.known), len(seen))
 
 
 def first_attempt(results: Sequence[CaseResult]) -> Mean:
     """Mean over cases of whether the first valid trial passed."""
-    firsts = (next((trial for trial in result.recorded if trial.valid), None) for result in results)
-    return mean_of([None if trial is None else float(trial.passed) for trial in firsts])
+    return mean_of([_first(result) for result in results])
+
+
+def _first(result: CaseResult) -> float | None:
+    if result.passes in (0, result.valid):
+        return float(result.passes > 0) if result.valid else None
+    return next(float(trial.passed) for trial in result.recorded if trial.valid)
 
 
 def agreement(results: Sequence[CaseResult]) -> Mean:
@@ -109,23 +157,15 @@ class CostFigure:
         return None if self.valid.usd is None or not self.passes else self.valid.usd / self.passes
 
 
-def cost_figure(results: Sequence[CaseResult]) -> CostFigure:
+def cost_figure(taken: Measured, passes: int) -> CostFigure:
     """What the run cost, apart by what it bought."""
-    valid, retried, invalid, judges = Spent(), Spent(), Spent(), Spent()
-    for trial in (trial for result in results for trial in result.recorded):
-        (valid if trial.valid else invalid).add(trial.last.cost_usd)
-        for entry in trial.attempts[:-1]:
-            retried.add(entry.cost_usd)
-        for entry in trial.attempts:
-            if entry.judge_cost_usd != 0:
-                judges.add(entry.judge_cost_usd)
     return CostFigure(
-        total=Cost.together(valid, retried, invalid),
-        valid=Cost.together(valid),
-        retried=Cost.together(retried),
-        invalid=Cost.together(invalid),
-        judges=Cost.together(judges),
-        passes=sum(result.passes for result in results),
+        total=Cost.together(taken.valid, taken.replaced, taken.invalid),
+        valid=Cost.together(taken.valid),
+        retried=Cost.together(taken.replaced),
+        invalid=Cost.together(taken.invalid),
+        judges=Cost.together(taken.judges),
+        passes=passes,
     )
 
 
@@ -167,21 +207,19 @@ class Latency:
     of: int
 
 
-def latency(results: Sequence[CaseResult]) -> Latency:
+def latency(taken: Measured) -> Latency:
     """Median, 95th percentile (linear rule) and largest latency of valid trials; None when none was measured."""
-    values = (entry.latency_ms for entry in _valid(results))
-    known = array("d", (value for value in values if value is not None))
-    of = sum(result.valid for result in results)
+    known, of = taken.latency_ms.known, len(taken.latency_ms)
     if not known:
         return Latency(None, None, None, 0, of)
     return Latency(quantile(known, 0.5), quantile(known, 0.95), max(known), len(known), of)
 
 
-def stops(results: Iterable[CaseResult]) -> dict[str, int]:
+def stops(kinds: Iterable[Alike]) -> dict[str, int]:
     """Trials by what ended them, in alphabetical order."""
     counts: Counter[str] = Counter()
-    for result in results:
-        counts.update({str(reason): number for reason, number in result.stops.items()})
+    for kind, trials in kinds:
+        counts[str(kind.stop_reason)] += trials
     return dict(sorted(counts.items()))
 
 
@@ -208,8 +246,9 @@ def problems(info: RunInfo, results: Sequence[CaseResult]) -> tuple[Problem, ...
         run, planned = sum(result.run for result in results), sum(result.trials for result in results)
         found.append(Problem("run", f"the run ended {word}: {run} of {planned} trials are on record"))
     for result in results:
-        for trial in result.recorded:
-            found.extend(_trial_problems(trial.last))
+        if any(_is_telling(kind) for kind, _ in result.kinds):
+            for trial in result.recorded:
+                found.extend(_trial_problems(trial.last))
         found.extend(_case_problems(result))
     return tuple(found)
 
@@ -222,9 +261,14 @@ def _case_problems(result: CaseResult) -> Iterable[Problem]:
         yield Problem("ungraded", result.reason, result.case_id)
 
 
+def _is_telling(kind: Likeness) -> bool:
+    """Whether such a trial has something to say here."""
+    silent = Verdict.ABSTAIN in [grade.verdict for grade in kind.grades]
+    return bool(kind.grader_failures) or silent or kind.status is TrialStatus.INVALID or kind.has_leftovers
+
+
 def _trial_problems(entry: Entry) -> Iterable[Problem]:
-    silent = Verdict.ABSTAIN in [grade.verdict for grade in entry.grades]
-    if not (entry.grader_failures or silent or entry.status is TrialStatus.INVALID or entry.has_leftovers):
+    if not _is_telling(entry.alike):
         return
     record = entry.whole
     case, trial = record.case_id, record.trial_index

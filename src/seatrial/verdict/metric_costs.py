@@ -8,14 +8,14 @@ from math import fsum
 from seatrial.core.grading import count
 from seatrial.core.ledger import Counted
 from seatrial.verdict.evidence import Evidence, Figure
-from seatrial.verdict.figures import cost_figure, latency
+from seatrial.verdict.figures import cost_figure, latency, measured
 
 __all__ = ["cost_per_success", "mean_of_trials", "mean_steps", "p95_latency", "tokens"]
 
 
 def p95_latency(evidence: Evidence) -> Figure:
     """95th percentile of the agent's own time; a trial that timed out took at least its limit."""
-    found = latency(evidence.results)
+    found = latency(measured(evidence.results))
     if found.p95_ms is None:
         return Figure.none(_none_known("latency", evidence))
     return Figure(found.p95_ms, f"{found.counted} of {count(found.of, 'trial')}", missing=_gap(found.counted, found.of))
@@ -31,7 +31,7 @@ def _gap(known: int, of: int) -> str:
 
 def cost_per_success(evidence: Evidence) -> Figure:
     """Cost of valid trials a passed one. With a cost unknown it is at least what is known."""
-    found = cost_figure(evidence.results)
+    found = cost_figure(measured(evidence.results), sum(result.passes for result in evidence.results))
     valid = found.valid
     if not evidence.valid_count:
         return Figure.none("no case has a valid trial")

@@ -12,6 +12,7 @@ safety events of the trace are the count; they are never counted twice.
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -88,12 +89,15 @@ def _broken(evidence: Evidence) -> str:
 
 
 def _counted(found: Iterable[tuple[Entry, float]], missing: str) -> Figure:
-    pairs = [(record.case_id if number else "", number) for record, number in found]
-    if not pairs:
+    numbers, cases = array("d"), dict[str, None]()
+    for record, number in found:
+        numbers.append(number)
+        if number:
+            cases[record.case_id] = None
+    if not numbers:
         return Figure.none(missing or "no case has a valid trial")
-    total = fsum(number for _, number in pairs)
-    cases = tuple(dict.fromkeys(case_id for case_id, number in pairs if number))
-    return Figure(total, f"{total:g} in {count(len(pairs), 'trial')}", cases, missing=missing, floor=True)
+    total = fsum(numbers)
+    return Figure(total, f"{total:g} in {count(len(numbers), 'trial')}", tuple(cases), missing=missing, floor=True)
 
 
 def candidate_failure_count(evidence: Evidence) -> Figure:

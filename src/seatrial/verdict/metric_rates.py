@@ -15,6 +15,7 @@ from seatrial.core.ledger import Counted
 from seatrial.core.trial import TrialStatus
 from seatrial.stats.estimate import effective_trials, wilson
 from seatrial.verdict.evidence import Evidence, Figure
+from seatrial.verdict.metrics import kinds_of
 from seatrial.verdict.rows import pass_rate as mean_pass_rate
 from seatrial.verdict.rows import tally_sums
 from seatrial.verdict.totals import JUDGE_SCORE
@@ -132,7 +133,7 @@ def _observed(record: Counted, needs: str, tally: str) -> bool:
 
 
 def _rate(tally: str, evidence: Evidence, noun: str, missing: str, *, good: bool) -> Figure | None:
-    sums = tally_sums(evidence.results).get(tally)
+    sums = tally_sums(kinds_of(evidence.results)).get(tally)
     if sums is None or sums.rate is None:
         return None
     counts = f"{sums.hit:g} of {count(sums.of, noun)}"
@@ -141,7 +142,7 @@ def _rate(tally: str, evidence: Evidence, noun: str, missing: str, *, good: bool
 
 def _against(tally: str, evidence: Evidence, *, good: bool) -> Iterable[str]:
     for result in evidence.results:
-        sums = tally_sums([result]).get(tally)
+        sums = tally_sums(result.kinds).get(tally)
         if sums is not None and (sums.hit < sums.of if good else sums.hit > 0):
             yield result.case_id
 

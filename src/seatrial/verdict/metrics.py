@@ -6,20 +6,18 @@ A case is passed or failed as soon as that is certain, whatever its other trials
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import NamedTuple
 
 from seatrial.core.case import Case
 from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trial import TrialRecord, TrialStatus
 from seatrial.errors import ExitCode, StorageError
 from seatrial.stats.sequential import curtailed_rate
-from seatrial.verdict.trials import Trial, attempts_folded, reason_of
+from seatrial.verdict.trials import NO_TRIALS, Alike, Trial, Trials, alike, attempts_folded, reason_of, together
 
-__all__ = ["CaseResult", "CaseVerdict", "case_results", "exit_code"]
+__all__ = ["CaseResult", "CaseVerdict", "case_results", "exit_code", "kinds_of", "statuses_of"]
 
 
 class CaseVerdict(StrEnum):
@@ -32,8 +30,7 @@ class CaseVerdict(StrEnum):
     NOT_RUN = "not_run"
 
 
-@dataclass(frozen=True)
-class CaseResult:
+class CaseResult(NamedTuple):
     """One case of a run."""
 
     case_id: str
@@ -55,12 +52,10 @@ class CaseResult:
     """Passes that the case needs out of `trials`."""
     reason: str
     """Why it did not pass, from its first trial that says so; empty when it passed."""
-    recorded: Sequence[Trial]
+    recorded: Trials
     """In order of their numbers, attempts folded."""
-    statuses: Mapping[TrialStatus, int] = field(default_factory=dict)
-    """How many of them ended so."""
-    stops: Mapping[str, int] = field(default_factory=dict)
-    """How many of them were ended by what, by StopReason."""
+    kinds: tuple[Alike, ...]
+    """The same, counted by what they have in common."""
     curtailed: bool = False
     """Whether its trials stopped once it was decided: then its rate is estimated, and only its verdict compares."""
 
@@ -87,10 +82,12 @@ class CaseResult:
     @property
     def invalid(self) -> dict[str, int]:
         """Invalid trials by reason."""
-        if not self.statuses.get(TrialStatus.INVALID):
-            return {}
-        reasons = [str(trial.last.invalid_reason or "harness") for trial in self.recorded if _is_invalid(trial)]
-        return {reason: reasons.count(reason) for reason in sorted(set(reasons))}
+        reasons: dict[str, int] = {}
+        for kind, trials in self.kinds:
+            if kind.status is TrialStatus.INVALID:
+                reason = str(kind.invalid_reason or "harness")
+                reasons[reason] = reasons.get(reason, 0) + trials
+        return dict(sorted(reasons.items()))
 
 
 def _curtailed_rate(result: CaseResult) -> float:
@@ -104,10 +101,6 @@ def _curtailed_rate(result: CaseResult) -> float:
     return curtailed_rate(passes, passes + fails, result.required, result.trials)
 
 
-def _is_invalid(trial: Trial) -> bool:
-    return trial.last.status is TrialStatus.INVALID
-
-
 def case_results(info: RunInfo, cases: Sequence[Case], records: Iterable[TrialRecord]) -> tuple[CaseResult, ...]:
     """The result of every case, in the order of `cases`, whatever the order of `records`.
 
@@ -117,17 +110,17 @@ def case_results(info: RunInfo, cases: Sequence[Case], records: Iterable[TrialRe
     strangers = sorted(folded.keys() - {case.id for case in cases})
     if strangers:
         raise StorageError(f"there are trials of {strangers[0]!r}, which is none of the run's cases")
-    return tuple(_case_result(info, case, folded.get(case.id, ())) for case in cases)
+    return tuple(_case_result(info, case, folded.get(case.id, NO_TRIALS)) for case in cases)
 
 
-def _case_result(info: RunInfo, case: Case, trials: Sequence[Trial]) -> CaseResult:
+def _case_result(info: RunInfo, case: Case, trials: Trials) -> CaseResult:
     planned = max(info.trials.get(case.id, case.thresholds.trials), len(trials))
     required = case.thresholds.successes_needed(planned)
-    ends = Counter((trial.last.status, trial.last.stop_reason) for trial in trials)
-    statuses, stops = _sums(ends, 0), _sums(ends, 1)
+    kinds = alike(trials)
+    statuses = statuses_of(kinds)
     passes = statuses[TrialStatus.PASSED]
     valid = passes + statuses[TrialStatus.FAILED]
-    verdict = _verdict(statuses, planned, required)
+    verdict = _verdict(statuses, len(trials), planned, required)
     return CaseResult(
         case_id=case.id,
         suite=case.suite,
@@ -142,32 +135,39 @@ def _case_result(info: RunInfo, case: Case, trials: Sequence[Trial]) -> CaseResu
         required=required,
         reason=_reason(info, verdict, trials, planned),
         recorded=trials,
-        statuses=statuses,
-        stops=stops,
+        kinds=kinds,
         curtailed=info.curtailed,
     )
 
 
-def _sums(counts: Mapping[tuple[Any, ...], int], place: int) -> Counter[Any]:
-    """Counts by one part of their keys."""
-    sums: Counter[Any] = Counter()
-    for key, number in counts.items():
-        sums[key[place]] += number
-    return sums
+_NONE = dict.fromkeys(TrialStatus, 0)
+
+
+def statuses_of(kinds: Iterable[Alike]) -> dict[TrialStatus, int]:
+    """How many of the trials ended so."""
+    statuses = {**_NONE}
+    for kind, trials in kinds:
+        statuses[kind.status] += trials
+    return statuses
 
 
 def _recorded_digest(trials: Sequence[Trial]) -> str:
     return trials[0].last.whole.case_digest if trials else ""
 
 
-def _verdict(statuses: Counter[TrialStatus], planned: int, required: int) -> CaseVerdict:
+def kinds_of(results: Iterable[CaseResult]) -> tuple[Alike, ...]:
+    """The trials of all these cases, counted by what they have in common."""
+    return together(kind for result in results for kind in result.kinds)
+
+
+def _verdict(statuses: Mapping[TrialStatus, int], run: int, planned: int, required: int) -> CaseVerdict:
     if statuses[TrialStatus.PASSED] >= required:
         return CaseVerdict.PASSED
     if planned - statuses[TrialStatus.FAILED] < required:
         return CaseVerdict.FAILED
     if statuses[TrialStatus.INVALID]:
         return CaseVerdict.INVALID
-    return CaseVerdict.NOT_RUN if statuses.total() < planned else CaseVerdict.UNGRADED
+    return CaseVerdict.NOT_RUN if run < planned else CaseVerdict.UNGRADED
 
 
 _TELLING = {

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, repeat, starmap
 from math import fsum
 
 from seatrial.core.case import Case, Expected, Thresholds
@@ -17,8 +17,8 @@ from seatrial.core.grade import Grade, GraderFailure, Verdict
 from seatrial.core.trace import Observable
 from seatrial.core.trial import TrialStatus
 from seatrial.stats.estimate import effective_trials, mean, wilson
-from seatrial.verdict.metrics import CaseResult, CaseVerdict
-from seatrial.verdict.trials import Trial
+from seatrial.verdict.metrics import CaseResult, CaseVerdict, kinds_of, statuses_of
+from seatrial.verdict.trials import Alike
 
 __all__ = [
     "GraderRow",
@@ -27,7 +27,9 @@ __all__ = [
     "Ratio",
     "SuiteRow",
     "ToolRow",
+    "case_counts",
     "grader_rows",
+    "grader_rows_of",
     "handoff_rows",
     "pass_rate",
     "suite_rows",
@@ -106,19 +108,22 @@ class SuiteRow:
 
 def suite_row(suite: str, results: Sequence[CaseResult]) -> SuiteRow:
     """The counts of these cases."""
-    verdicts = Counter(result.verdict for result in results)
-    statuses: Counter[TrialStatus] = Counter()
-    for result in results:
-        statuses.update(result.statuses)
-    planned, run = sum(result.trials for result in results), sum(result.run for result in results)
+    statuses = statuses_of(kinds_of(results))
+    planned, run = sum(result.trials for result in results), sum(statuses.values())
     return SuiteRow(
         suite=suite,
         gate=any(result.gate for result in results),
-        cases={"total": len(results), **{str(word): verdicts[word] for word in CaseVerdict}},
+        cases=case_counts(results),
         trials={"planned": planned, "run": run, **{str(word): statuses[word] for word in TrialStatus}},
         rate=pass_rate(results),
         saved=sum(result.saved for result in results),
     )
+
+
+def case_counts(results: Collection[CaseResult]) -> dict[str, int]:
+    """How many cases there are, and how many with each verdict."""
+    verdicts = Counter(result.verdict for result in results)
+    return {"total": len(results), **{str(word): verdicts[word] for word in CaseVerdict}}
 
 
 def suite_rows(results: Sequence[CaseResult]) -> tuple[SuiteRow, ...]:
@@ -153,41 +158,54 @@ class GraderRow:
 
 def grader_rows(results: Sequence[CaseResult], cases: Sequence[Case]) -> tuple[GraderRow, ...]:
     """A row a grader, in the order in which they first appear."""
-    grades: dict[str, list[Grade]] = defaultdict(list)
-    failures: dict[str, list[GraderFailure]] = defaultdict(list)
     seen: dict[str, set[str]] = {}
     for result in results:
-        for trial in result.recorded:
-            for grade in trial.last.grades:
-                grades[grade.name].append(grade)
-                seen.setdefault(grade.name, set()).add(result.case_id)
-            for failure in trial.last.grader_failures:
-                failures[failure.name].append(failure)
-                seen.setdefault(failure.name, set()).add(result.case_id)
+        for kind, _ in result.kinds:
+            for said in chain[Grade | GraderFailure](kind.grades, kind.grader_failures):
+                seen.setdefault(said.name, set()).add(result.case_id)
     asking = {case.id: case for case in cases}
-    return tuple(
-        _grader_row(name, grades[name], failures[name], _due(name, ids, results, asking)) for name, ids in seen.items()
-    )
+    due = {name: _due(name, ids, results, asking) for name, ids in seen.items()}
+    return _grader_rows(kinds_of(results), due)
+
+
+def grader_rows_of(result: CaseResult) -> tuple[GraderRow, ...]:
+    """The same of one case: whatever grader appears in it was due in all its trials."""
+    return _grader_rows(result.kinds, defaultdict(lambda: result.run))
 
 
 def _due(name: str, seen: set[str], results: Sequence[CaseResult], cases: dict[str, Case]) -> int:
     return sum(result.run for result in results if result.case_id in seen or _asks_for(cases[result.case_id], name))
 
 
-def _grader_row(name: str, grades: Sequence[Grade], failures: Sequence[GraderFailure], due: int) -> GraderRow:
-    scores = [grade.score for grade in grades if grade.score is not None]
-    verdicts = [grade.verdict for grade in grades]
+def _grader_rows(kinds: Iterable[Alike], due: Mapping[str, int]) -> tuple[GraderRow, ...]:
+    found: dict[str, tuple[list[tuple[Grade, int]], list[tuple[GraderFailure, int]]]] = {}
+    for kind, trials in kinds:
+        for grade in kind.grades:
+            found.setdefault(grade.name, ([], []))[0].append((grade, trials))
+        for failure in kind.grader_failures:
+            found.setdefault(failure.name, ([], []))[1].append((failure, trials))
+    return tuple(_grader_row(name, *said, due[name]) for name, said in found.items())
+
+
+def _grader_row(
+    name: str, grades: Sequence[tuple[Grade, int]], failures: Sequence[tuple[GraderFailure, int]], due: int
+) -> GraderRow:
+    scores = [(grade.score, trials) for grade, trials in grades if grade.score is not None]
+    scored = sum(trials for _, trials in scores)
+    verdicts: dict[Verdict, int] = dict.fromkeys(Verdict, 0)
+    for grade, trials in grades:
+        verdicts[grade.verdict] += trials
     return GraderRow(
         name=name,
-        required=any(grade.required for grade in grades) or any(failure.required for failure in failures),
-        mean=mean(scores) if scores else None,
-        minimum=min(scores) if scores else None,
-        scored=len(scores),
+        required=any(grade.required for grade, _ in grades) or any(failure.required for failure, _ in failures),
+        mean=fsum(chain.from_iterable(starmap(repeat, scores))) / scored if scored else None,
+        minimum=min(scores)[0] if scores else None,
+        scored=scored,
         of=due,
-        passed=verdicts.count(Verdict.PASS),
-        failed=verdicts.count(Verdict.FAIL),
-        abstained=verdicts.count(Verdict.ABSTAIN),
-        failures=len(failures),
+        passed=verdicts[Verdict.PASS],
+        failed=verdicts[Verdict.FAIL],
+        abstained=verdicts[Verdict.ABSTAIN],
+        failures=sum(trials for _, trials in failures),
     )
 
 
@@ -215,20 +233,16 @@ def _expects(expected: Expected, name: str) -> bool:
     return getattr(value, part, None) is not None if part else value is not False
 
 
-def tally_sums(results: Iterable[CaseResult]) -> dict[str, Ratio]:
+def tally_sums(kinds: Iterable[Alike]) -> dict[str, Ratio]:
     """Every tally of every valid trial, summed by name, in alphabetical order."""
     hits: dict[str, list[float]] = defaultdict(list)
     ofs: dict[str, list[float]] = defaultdict(list)
-    for trial in _trials(results):
-        sources = (trial.last.tallies, *(grade.tallies for grade in trial.last.grades)) if trial.valid else ()
+    for kind, trials in kinds:
+        sources = (kind.tallies, *(grade.tallies for grade in kind.grades)) if kind.valid else ()
         for name, tally in chain.from_iterable(tallies.items() for tallies in sources):
-            hits[name].append(tally.hit)
-            ofs[name].append(tally.of)
+            hits[name].extend(repeat(tally.hit, trials))
+            ofs[name].extend(repeat(tally.of, trials))
     return {name: Ratio(fsum(hits[name]), fsum(ofs[name])) for name in sorted(hits)}
-
-
-def _trials(results: Iterable[CaseResult]) -> Iterable[Trial]:
-    return (trial for result in results for trial in result.recorded)
 
 
 @dataclass(frozen=True)
@@ -247,17 +261,17 @@ class ToolRow:
     """Trials in which it was called, required and right, of those in which it was called; None: no expectation."""
 
 
-def tool_rows(results: Sequence[CaseResult]) -> tuple[ToolRow, ...]:
+def tool_rows(kinds: Sequence[Alike]) -> tuple[ToolRow, ...]:
     """A row a tool that was called or expected, in alphabetical order."""
     calls: Counter[str] = Counter()
     trials: Counter[str] = Counter()
     observed = 0
-    for trial in _trials(results):
-        observed += str(Observable.TOOL_CALLS) in trial.last.observes or bool(trial.last.tools)
-        for tool, count in trial.last.tools.items():
-            calls[tool] += count
-            trials[tool] += 1
-    ratios = tally_sums(results)
+    for kind, number in kinds:
+        observed += number * (str(Observable.TOOL_CALLS) in kind.observes or bool(kind.tools))
+        for tool, count in kind.tools.items():
+            calls[tool] += count * number
+            trials[tool] += number
+    ratios = tally_sums(kinds)
     expected = {name.partition("/")[2] for name in ratios if name.startswith((f"{RECALL}/", f"{PRECISION}/"))}
     return tuple(
         ToolRow(
@@ -285,17 +299,17 @@ class HandoffRow:
     """Trials in which hand-offs could be observed."""
 
 
-def handoff_rows(results: Sequence[CaseResult]) -> tuple[HandoffRow, ...]:
+def handoff_rows(kinds: Iterable[Alike]) -> tuple[HandoffRow, ...]:
     """A row a (source, target), in alphabetical order."""
     count: Counter[tuple[str, str]] = Counter()
     trials: Counter[tuple[str, str]] = Counter()
     observed = 0
-    for trial in _trials(results):
-        observed += str(Observable.HANDOFFS) in trial.last.observes or bool(trial.last.handoffs)
-        for way in trial.last.handoffs:
-            count[way] += 1
-        for way in set(trial.last.handoffs):
-            trials[way] += 1
+    for kind, number in kinds:
+        observed += number * (str(Observable.HANDOFFS) in kind.observes or bool(kind.handoffs))
+        for way in kind.handoffs:
+            count[way] += number
+        for way in set(kind.handoffs):
+            trials[way] += number
     return tuple(
         HandoffRow(source, target, count[source, target], trials[source, target], observed)
         for source, target in sorted(count)

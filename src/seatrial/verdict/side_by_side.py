@@ -17,6 +17,7 @@ from seatrial.verdict.comparison import CaseComparison, Comparison
 from seatrial.verdict.metrics import CaseVerdict
 from seatrial.verdict.sides import SideCase
 from seatrial.verdict.totals import MEASURES, Tallied, Totals, together
+from seatrial.verdict.trials import Seen
 
 __all__ = ["Figure", "HandoffPair", "Measure", "SideBySide", "SuiteFigure", "SuitePair", "ToolPair", "side_by_side"]
 
@@ -238,6 +239,9 @@ def _mean_of(name: str, cases: list[SideCase]) -> float | None:
 
 
 def _median_latency(cases: list[SideCase]) -> Figure | None:
-    times = [record.latency_ms for case in cases for record in case.records if record.valid]
-    known = [time for time in times if time is not None]
-    return Figure(quantile(known, 0.5), len(known), len(times)) if known and len(known) == len(times) else None
+    times = Seen()
+    for case in cases:
+        for record in case.records:
+            if record.valid:
+                times.add(record.latency_ms)
+    return Figure(quantile(times.known, 0.5), len(times), len(times)) if times.known and not times.unknown else None

@@ -9,16 +9,30 @@ from dataclasses import dataclass
 from itertools import chain, groupby
 from math import fsum
 from operator import attrgetter
-from typing import overload
+from typing import NamedTuple, overload
 
 from seatrial.core.encoding import shortened
 from seatrial.core.grade import Grade, GraderFailure, Verdict
-from seatrial.core.ledger import Counted, Entry, Ledger
+from seatrial.core.ledger import Counted, Entry, Ledger, Likeness
 from seatrial.core.trace import StopReason
 from seatrial.core.trial import InvalidReason, Tokens, TrialRecord, TrialStatus
 from seatrial.core.usage import summed
 
-__all__ = ["Cost", "Deciding", "Spent", "Trial", "Trials", "attempts_folded", "failure_text", "reason_of", "stable"]
+__all__ = [
+    "NO_TRIALS",
+    "Alike",
+    "Cost",
+    "Deciding",
+    "Seen",
+    "Trial",
+    "Trials",
+    "alike",
+    "attempts_folded",
+    "failure_text",
+    "reason_of",
+    "stable",
+    "together",
+]
 
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]{6,}")
 _STOPPED = {
@@ -32,20 +46,25 @@ _STOPPED = {
 }
 
 
-class Spent:
-    """Costs of attempts, collected one by one."""
+class Seen:
+    """Numbers collected one by one, of which some may not be known."""
+
+    __slots__ = ("known", "unknown")
 
     def __init__(self) -> None:
         self.known = array("d")
-        """USD."""
         self.unknown = 0
 
-    def add(self, usd: float | None) -> None:
-        """The cost of one more attempt; None = unknown."""
-        if usd is None:
+    def add(self, value: float | None) -> None:
+        """One more; None = unknown."""
+        if value is None:
             self.unknown += 1
         else:
-            self.known.append(usd)
+            self.known.append(value)
+
+    def __len__(self) -> int:
+        """How many, the unknown ones included."""
+        return len(self.known) + self.unknown
 
 
 @dataclass(frozen=True)
@@ -62,14 +81,14 @@ class Cost:
     @classmethod
     def of(cls, records: Iterable[Counted]) -> Cost:
         """The cost of these attempts together."""
-        spent = Spent()
+        spent = Seen()
         for record in records:
             spent.add(record.cost_usd)
         return cls.together(spent)
 
     @classmethod
-    def together(cls, *parts: Spent) -> Cost:
-        """What was spent in all of these."""
+    def together(cls, *parts: Seen) -> Cost:
+        """What all of these cost, in USD."""
         known = [*chain.from_iterable(part.known for part in parts)]
         return cls(fsum(known), len(known), sum(part.unknown for part in parts))
 
@@ -141,6 +160,13 @@ class Trials(Sequence[Trial]):
     def __len__(self) -> int:
         return self._length
 
+    @property
+    def retried(self) -> int:
+        """How many of them have more than one attempt."""
+        if self._length == len(self._numbers):
+            return 0
+        return sum(len(trial.attempts) > 1 for trial in self)
+
     @overload
     def __getitem__(self, number: int) -> Trial: ...
 
@@ -154,6 +180,9 @@ class Trials(Sequence[Trial]):
         return isinstance(other, Sequence) and tuple(self) == tuple(other)
 
     __hash__ = None  # type: ignore[assignment]  # its trials have none
+
+
+NO_TRIALS = Trials(Ledger.of(()), "")
 
 
 class Deciding(Sequence[Entry]):
@@ -178,6 +207,30 @@ class Deciding(Sequence[Entry]):
         return tuple(self)[number]
 
 
+class Alike(NamedTuple):
+    """Trials whose deciding attempts have everything in common that is counted and not measured."""
+
+    shared: Likeness
+    trials: int
+    """How many they are."""
+
+
+def alike(trials: Iterable[Trial]) -> tuple[Alike, ...]:
+    """The trials by what they have in common, in the order in which each kind first appears."""
+    return together(Alike(trial.last.alike, 1) for trial in trials)
+
+
+def together(parts: Iterable[Alike]) -> tuple[Alike, ...]:
+    """Several such countings as one."""
+    kinds: dict[int, Likeness] = {}
+    counts: dict[int, int] = {}
+    for shared, trials in parts:
+        kind = id(shared)
+        kinds[kind] = shared
+        counts[kind] = counts.get(kind, 0) + trials
+    return tuple(map(Alike, kinds.values(), counts.values()))
+
+
 def attempts_folded(records: Iterable[TrialRecord]) -> dict[str, Trials]:
     """Trials by case id.
 
@@ -189,7 +242,8 @@ def attempts_folded(records: Iterable[TrialRecord]) -> dict[str, Trials]:
 
 def stable(text: str) -> str:
     """`text` without memory addresses, which differ between runs that behave alike; cut when it is very long."""
-    return _ADDRESS.sub("", shortened(text))
+    text = shortened(text)
+    return _ADDRESS.sub("", text) if " at 0x" in text else text
 
 
 def failure_text(failure: GraderFailure) -> str:
