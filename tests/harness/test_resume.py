@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,29 @@ def test_bl_066_an_operators_stop_is_final_whatever_agents_and_graders_make_of_i
     ]
     assert stopped.cases[1].reason == "interrupted: 1 of 1 trials did not run"
     assert keys(stopped) == ["c00#1"]
+
+
+def test_a_stop_while_the_threads_come_up_is_final_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: Counter[str] = Counter()
+    started = threading.Thread.start
+
+    def start(thread: threading.Thread) -> None:
+        started(thread)
+        if thread.name == "seatrial-watchdog":
+            raise KeyboardInterrupt
+
+    async def agent(task: str) -> str:
+        calls[api.current_trial().case.id] += 1
+        await asyncio.Event().wait()
+        return task
+
+    project(tmp_path, 2, retries="{attempts: 5, on: [CancelledError, TimeoutError]}")
+    monkeypatch.setattr(threading.Thread, "start", start)
+    stopped = run(tmp_path, agent)
+    assert stopped.exit_code == 130
+    assert keys(stopped) == []
+    assert max(calls.values(), default=0) <= 1
+    assert [thread.name for thread in threading.enumerate() if thread.name == "seatrial-watchdog"] == []
 
 
 def test_bl_072_a_resume_sees_the_trials_of_all_earlier_sittings(tmp_path: Path) -> None:

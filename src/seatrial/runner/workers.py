@@ -171,9 +171,15 @@ class Running:
         self._workers = [_Worker() for _ in range(concurrency)]
         surroundings.__enter__()
         self._surroundings = surroundings
-        self._loop = LoopThread(self._work, list(self._workers))
         self._thread = threading.Thread(target=self._supervise, name="seatrial-watchdog", daemon=True)
-        self._thread.start()
+        try:
+            self._loop = LoopThread(self._work, list(self._workers))
+            self._thread.start()
+        except BaseException:  # Ctrl-C while threads come up: who asked for them has nothing yet to stop them by
+            self._stop.requested = True
+            if self._thread.is_alive():
+                self.stop()
+            raise
 
     def wait(self) -> None:
         """Wait for the end and raise what it carries. KeyboardInterrupt stops the trials in flight, then passes on."""
