@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from graphs import Drive, Driven
-from programs import agent_of
+from programs import agent_of, program
 from seatrial.agents.detect import agent_for
 from seatrial.core.ports import PlannedCase
 from seatrial.core.project import AgentSpec
@@ -295,6 +295,16 @@ def test_a_model_call_that_asks_ends_with_its_result(run: Any) -> None:
     assert driven.output == {"type": "go", "id": "m1"}
 
 
+def test_a_stop_by_a_limit_of_its_own_is_told_from_the_cases(run: Any) -> None:
+    driven = run('hear(); say(type="answer", output=None, stop_reason="max_steps")')
+    assert driven.record.stop_reason is StopReason.MAX_STEPS
+    assert driven.record.detail == "max_steps: the program stopped by a limit of its own"
+    over = 'hear(); say(type="answer", output=1, stop_reason="max_steps"); say(type="model_call")'
+    assert run(over, steps=1).record.detail == "max_steps: the program stopped by a limit of its own"
+    driven = run(f"{over}; say(type='model_call')", steps=1)
+    assert driven.record.detail == "max_steps: the limit of 1 steps was reached"
+
+
 # --- hand-offs that are tool calls -----------------------------------------------------------------------------------
 
 
@@ -465,7 +475,7 @@ def test_an_error_that_it_reports_is_the_agents(run: Any) -> None:
         ('{"type": "answer", "output": {"a": 1, "a": 2}}', "no JSON (an object has 'a' twice)"),
         ('{"type": "answer", "type": "hello"}', "no JSON (an object has 'type' twice)"),
         (
-            '{"type": "tool_call", "name": "x", "state": "executed", "error": "no"}',
+            '{"type": "tool_call", "name": "x", "state": "executed", "error": ""}',
             "cannot be 'executed' with an error",
         ),
         ('{"type": "tool_call", "name": "x", "state": "refused", "result": 1}', "cannot be 'refused' with a result"),
@@ -572,6 +582,63 @@ def test_whatever_happens_no_process_outlives_the_trial(tmp_path: Path, end: str
 def test_a_program_that_is_not_there_is_refused_at_once() -> None:
     with pytest.raises(UsageError, match="there is no program 'no-such-program'"):
         agent_for(AgentSpec(command=("no-such-program",)))
+
+
+@pytest.mark.parametrize(
+    ("command", "word"),
+    [
+        (("python3", "nofile.py"), "nofile.py"),
+        (("python3", "-u", "nofile.py"), "nofile.py"),
+        (("python3", "deep/nofile"), "deep/nofile"),
+        (("sh", "run.sh"), "run.sh"),
+        (("env", "python3", "agents/nofile.py"), "agents/nofile.py"),
+    ],
+)
+def test_a_script_that_is_not_in_the_project_is_refused_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], word: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=f"agent command: '{word}' is not in the project"):
+        agent_for(AgentSpec(command=command))
+    (tmp_path / word).parent.mkdir(exist_ok=True)
+    (tmp_path / word).touch()
+    assert agent_for(AgentSpec(command=command)).kind == "command"
+
+
+def test_a_script_with_a_name_like_one_that_is_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "agent.py").touch()
+    with pytest.raises(UsageError, match=r"did you mean 'agent\.py'"):
+        agent_for(AgentSpec(command=("python3", "agnet.py")))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("-c", "open('a/b.py')"),
+        ("-c", "1/2"),
+        ("-m", "package.module", "x/y"),
+        ("agent.py", "--model", "meta/llama"),
+        ("agent.py", "meta/llama"),
+        ("agent.py", "--write", "made.py"),
+        ("agent.py", "http://127.0.0.1/x.js"),
+    ],
+)
+def test_other_words_are_no_files_of_the_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "agent.py").touch()
+    assert agent_for(AgentSpec(command=("python3", *words))).kind == "command"
+
+
+@pytest.mark.parametrize("name", ["python", "python3"])
+def test_python_is_the_interpreter_that_runs_seatrial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    path = program(tmp_path, 'hear(); say(type="answer", output=sys.executable)')
+    monkeypatch.setenv("PATH", "")
+    assert Drive(AgentSpec(command=(name, "-S", str(path)))).run().output == sys.executable
 
 
 def test_mappings_are_refused() -> None:

@@ -28,11 +28,13 @@ from seatrial.environment.tools import UnknownTool
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.errors import did_you_mean
 
-__all__ = ["RemoteEvents", "RemoteToolError", "asked_handoff"]
+__all__ = ["OWN_LIMIT", "RemoteEvents", "RemoteToolError", "asked_handoff"]
 
 _WAYS_TO_STOP = (StopReason.ANSWERED, StopReason.MAX_STEPS, StopReason.WAITING_APPROVAL)
 
 
+OWN_LIMIT = "the {} stopped by a limit of its own"
+"""Why a turn ended that an agent outside ends as `max_steps`."""
 _ENDS = ("answer", "error")
 """What ends a turn: nothing to record."""
 
@@ -100,7 +102,8 @@ class RemoteEvents:
             raise MessageError(str(error)) from error
         if outcome:
             self._recorder.observe(Observable.OUTCOME)
-        return Answer(message.get("output"), StopReason(stop), outcome, latency, cost)
+        own_limit = OWN_LIMIT.format("program") if stop == StopReason.MAX_STEPS else ""
+        return Answer(message.get("output"), StopReason(stop), outcome, latency, cost, own_limit)
 
     def close(self) -> None:
         """Nobody waits for replies any more."""

@@ -15,12 +15,13 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from seatrial.agents.command.process import CommandError, Program
 from seatrial.agents.command.sandbox import enforced, inside, without_secrets
+from seatrial.agents.command.words import scripts_of
 from seatrial.agents.messages import MessageError, checked, hello, read_json, turn_message
 from seatrial.agents.remote import RemoteEvents
 from seatrial.core.encoding import dumps
@@ -28,10 +29,12 @@ from seatrial.core.ports import Answer, TurnInput
 from seatrial.core.project import AgentSpec
 from seatrial.core.trace import Observable
 from seatrial.environment.trial import TrialEnvironment
-from seatrial.errors import UsageError
+from seatrial.errors import UsageError, nearest
 
 __all__ = ["CommandAgent", "CommandSession"]
 
+_PYTHON = ("python", "python3")
+"""The interpreter that runs Seatrial, so that its environment need not be activated; a path names another."""
 _SHOWN = 200
 """Characters of a broken line that its message shows."""
 
@@ -57,20 +60,25 @@ class CommandAgent:
                 "agent input and output: a command gets the case's input as it is, and answers with `output`"
             )
         self._command = [self._found(word) for word in spec.command]
+        if spec.command[0] in _PYTHON:
+            self._command[0] = sys.executable or spec.command[0]
         if shutil.which(self._command[0]) is None:
             raise UsageError(
                 f"agent command: there is no program {spec.command[0]!r} (looked for in PATH and the project)"
             )
+        self._check_scripts(spec.command)
         self.sandbox: Mapping[str, Any] = enforced() if spec.sandbox == "bubblewrap" else {}
 
     def _found(self, word: str) -> str:
         """A word that is the path of a file in the project, absolute: the program starts in another folder."""
         path = self._folder / word
-        try:
-            found = bool(word) and not word.startswith("-") and path.is_file()
-        except (OSError, ValueError):  # too long for a path, or a program's own text
-            return word
-        return str(path) if found else word
+        return str(path) if word and not word.startswith("-") and _is(path.is_file) else word
+
+    def _check_scripts(self, command: Sequence[str]) -> None:
+        for word in scripts_of(command):
+            path = self._folder / word
+            if not _is(path.exists):
+                raise UsageError(f"agent command: {word!r} is not in the project ({self._folder}){_meant(path, word)}")
 
     def open(self, trial: TrialEnvironment) -> CommandSession:
         """The program in one trial; it starts with the first turn."""
@@ -184,6 +192,21 @@ class CommandSession:
         finally:
             self._program = None
             self._events.close()
+
+
+def _is(asked: Callable[[], bool]) -> bool:
+    try:
+        return asked()
+    except (OSError, ValueError):  # too long for a path, or a program's own text
+        return False
+
+
+def _meant(path: Path, word: str) -> str:
+    try:
+        close = nearest(path.name, [there.name for there in path.parent.iterdir()])
+    except OSError:
+        return ""
+    return f"; did you mean {str(Path(word).with_name(close))!r}?" if close else ""
 
 
 def _of_line(program: Program, line: bytes, fault: str) -> CommandError:
