@@ -404,6 +404,15 @@ def test_a_second_answer_that_comes_late_is_found_in_the_end(run: Any) -> None:
     assert "line 2 of its standard output: a second answer to turn 1" in failed(driven)
 
 
+def test_answers_that_race_with_the_next_turn_are_found_in_the_end(run: Any) -> None:
+    body = """
+    while hear():
+        for text in ("first", "second"):
+            say(type="answer", output=text)
+    """
+    assert "a second answer to turn" in failed(run(body, "one", "two", "three"))
+
+
 @pytest.mark.parametrize("turns", [("one",), ("one", "two")])
 def test_a_broken_line_after_the_answer_is_an_error(run: Any, turns: tuple[str, ...]) -> None:
     driven = run(at_once(ANSWER % "done", '{"type": "tol_call"}'), *turns)

@@ -117,9 +117,10 @@ class CommandSession:
 
     async def invoke(self, turn: TurnInput) -> Answer:
         """Answer one turn."""
+        self._answered = False
         if self._program is not None:
             await self._hear_between(self._program)
-        self._answered, self._turn = False, turn.number
+        self._turn = turn.number
         if self._program is None:
             self._program = await self._agent.start(self._trial)
             self._send(hello(self._trial))
@@ -136,9 +137,11 @@ class CommandSession:
         """What it has said since its last answer belongs to that answer's turn."""
         recorder = self._trial.recorder
         recorder.turn, now = self._turn, recorder.turn
-        while (line := await program.read_said()) is not None:
-            self._hear_late(line)
-        recorder.turn = now
+        try:
+            while (line := await program.read_said()) is not None:
+                self._hear_late(line)
+        finally:
+            recorder.turn = now
 
     def _hear_late(self, line: bytes) -> None:
         """A line after the answer: whatever it tells counts, and a turn has one answer."""

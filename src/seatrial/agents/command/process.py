@@ -158,8 +158,11 @@ class Program:
         """
         self._stdin.close()
         self._rest = asyncio.get_running_loop().create_task(self._hear_out(hear))
-        by_itself = await self._ends_by_itself()
-        await self.kill()
+        by_itself = False
+        try:
+            by_itself = await self._ends_by_itself()
+        finally:  # also where the waiting itself is cancelled
+            await self.kill()
         if self._rest.done() and not self._rest.cancelled():
             self._rest.result()
         if by_itself and self._process.returncode:
