@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from graphs import Drive, Driven
-from programs import agent_of
+from programs import agent_of, program
 from seatrial.agents.detect import agent_for
 from seatrial.core.ports import PlannedCase
 from seatrial.core.project import AgentSpec
@@ -295,6 +295,135 @@ def test_a_model_call_that_asks_ends_with_its_result(run: Any) -> None:
     assert driven.output == {"type": "go", "id": "m1"}
 
 
+def test_a_stop_by_a_limit_of_its_own_is_told_from_the_cases(run: Any) -> None:
+    driven = run('hear(); say(type="answer", output=None, stop_reason="max_steps")')
+    assert driven.record.stop_reason is StopReason.MAX_STEPS
+    assert driven.record.detail == "max_steps: the program stopped by a limit of its own"
+    over = 'hear(); say(type="answer", output=1, stop_reason="max_steps"); say(type="model_call")'
+    assert run(over, steps=1).record.detail == "max_steps: the program stopped by a limit of its own"
+    driven = run(f"{over}; say(type='model_call')", steps=1)
+    assert driven.record.detail == "max_steps: the limit of 1 steps was reached"
+
+
+# --- hand-offs that are tool calls -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        'say(type="tool_call", id="h", name="transfer_to_boss", state="refused")',
+        'say(type="tool_call", id="h", name="transfer_to_boss", error="not allowed")',
+        'say(type="tool_call", id="h", name="transfer_to_boss"); say(type="tool_result", id="h", error="not allowed")',
+        'say(type="tool_call", id="h", name="transfer_to_boss"); say(type="tool_result", id="h", state="unknown")',
+        'say(type="tool_call", id="h", name="transfer_to_boss")',
+        'say(type="tool_call", name="transfer_to_boss")',
+        'ask(type="tool_call", id="h", name="transfer_to_boss", ask=True); '
+        'ask(type="tool_result", id="h", error="not allowed")',
+        'ask(type="tool_call", id="h", name="transfer_to_boss", ask=True, own=False)',
+    ],
+)
+def test_a_handoff_that_was_denied_failed_or_never_ended_is_not_completed(run: Any, said: str) -> None:
+    driven = run(
+        f"""
+        hear()
+        ask(type="approval", id="a", action="transfer_to_boss", call="h" if "id=" in {said!r} else None)
+        {said}
+        say(type="tool_call", name="lookup", arguments={{}}, result=1)
+        say(type="answer", output="done")
+        """,
+        approvals=[{"action": "transfer_to_boss", "decision": "denied"}],
+        identity={"agent": "desk"},
+    )
+    assert [(handoff.target, handoff.completed) for handoff in driven.handoffs] == [("boss", False)]
+    assert [(call.name, call.agent) for call in driven.calls] == [("lookup", "desk")]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        'say(type="tool_call", name="transfer_to_boss")',
+        'say(type="tool_call", id="h", name="transfer_to_boss", result="over to you")',
+        'say(type="tool_call", id="h", name="transfer_to_boss", state="executed")',
+        'say(type="tool_call", id="h", name="transfer_to_boss"); say(type="tool_result", id="h", result=None)',
+        'ask(type="tool_call", id="h", name="transfer_to_boss", ask=True); ask(type="tool_result", id="h", result=1)',
+    ],
+)
+def test_a_handoff_that_took_place_makes_its_target_act(run: Any, said: str) -> None:
+    driven = run(
+        f"""
+        hear()
+        {said}
+        say(type="tool_call", name="lookup", arguments={{}}, result=1)
+        say(type="answer", output="done")
+        """,
+        identity={"agent": "desk"},
+    )
+    assert [(h.source, h.target, h.completed) for h in driven.handoffs] == [("desk", "boss", True)]
+    assert [(call.name, call.agent) for call in driven.calls] == [("lookup", "boss")]
+
+
+# --- after an answer -------------------------------------------------------------------------------------------------
+
+LATE_TOOL = '{"type": "tool_call", "name": "wipe_disk", "arguments": {}, "result": 1}'
+ANSWER = '{"type": "answer", "output": "%s"}'
+
+
+def at_once(*lines: str) -> str:
+    """A program that says these lines in one go, whenever it hears of a turn."""
+    said = "".join(f"{line}\n" for line in lines)
+    return f"while hear():\n    sys.stdout.write({said!r}); sys.stdout.flush()"
+
+
+def test_what_is_said_after_the_last_answer_counts(run: Any) -> None:
+    driven = run(at_once(ANSWER % "done", LATE_TOOL))
+    assert driven.output == "done"
+    assert driven.states == [("wipe_disk", "executed")]
+
+
+def test_what_is_said_once_the_input_has_ended_counts_too(run: Any) -> None:
+    driven = run(f'hear(); say(type="answer", output=1); sys.stdin.read(); print({LATE_TOOL!r}, flush=True)')
+    assert driven.states == [("wipe_disk", "executed")]
+
+
+def test_what_is_said_between_two_turns_belongs_to_the_turn_before(run: Any) -> None:
+    driven = run(at_once(ANSWER % "done", LATE_TOOL), "one", "two")
+    assert driven.trace.outputs == ("done", "done")
+    assert [(call.name, call.turn) for call in driven.calls] == [("wipe_disk", 1), ("wipe_disk", 2)]
+
+
+def test_a_second_answer_is_an_error_and_no_answer_of_the_next_turn(run: Any) -> None:
+    for turns in (("one",), ("one", "two")):
+        driven = run(at_once(ANSWER % "first", LATE_TOOL, ANSWER % "second"), *turns)
+        assert failed(driven).startswith("line 3 of its standard output: a second answer to turn 1: ")
+        assert driven.trace.outputs == ("first",)
+        assert driven.states == [("wipe_disk", "executed")]
+
+
+def test_a_second_answer_that_comes_late_is_found_in_the_end(run: Any) -> None:
+    driven = run('hear(); say(type="answer", output=1); sys.stdin.read(); say(type="answer", output=2)')
+    assert "line 2 of its standard output: a second answer to turn 1" in failed(driven)
+
+
+def test_answers_that_race_with_the_next_turn_are_found_in_the_end(run: Any) -> None:
+    body = """
+    while hear():
+        for text in ("first", "second"):
+            say(type="answer", output=text)
+    """
+    assert "a second answer to turn" in failed(run(body, "one", "two", "three"))
+
+
+@pytest.mark.parametrize("turns", [("one",), ("one", "two")])
+def test_a_broken_line_after_the_answer_is_an_error(run: Any, turns: tuple[str, ...]) -> None:
+    driven = run(at_once(ANSWER % "done", '{"type": "tol_call"}'), *turns)
+    assert failed(driven).startswith("line 2 of its standard output: unknown type 'tol_call'")
+
+
+def test_an_error_after_the_answer_is_the_agents(run: Any) -> None:
+    driven = run(at_once(ANSWER % "done", '{"type": "error", "kind": "OSError", "message": "disk full"}'))
+    assert failed(driven) == "OSError: disk full"
+
+
 # --- how it ends -----------------------------------------------------------------------------------------------------
 
 
@@ -349,12 +478,64 @@ def test_an_error_that_it_reports_is_the_agents(run: Any) -> None:
         ('{"type": "answer", "stop_reason": "done"}', "answer.stop_reason cannot be 'done'"),
         ('{"type": "answer", "outcome": []}', "answer.outcome must be an object"),
         ('{"type": "retrieval", "contexts": "a"}', "retrieval.contexts must be a list"),
+        ('{"type": "answer", "output": NaN}', "no JSON (NaN is no number of JSON)"),
+        ('{"type": "answer", "output": [-Infinity]}', "no JSON (-Infinity is no number of JSON)"),
+        ('{"type": "answer", "output": 1e999}', "no JSON (1e999 is no number of JSON)"),
+        ('{"type": "answer", "output": {"a": 1, "a": 2}}', "no JSON (an object has 'a' twice)"),
+        ('{"type": "answer", "type": "hello"}', "no JSON (an object has 'type' twice)"),
+        (
+            '{"type": "tool_call", "name": "x", "state": "executed", "error": ""}',
+            "cannot be 'executed' with an error",
+        ),
+        ('{"type": "tool_call", "name": "x", "state": "refused", "result": 1}', "cannot be 'refused' with a result"),
+        ('{"type": "model_call", "usage": {"prompt_tokens": 1}}', "did you mean 'input'?"),
     ],
 )
 def test_a_broken_line_is_named_by_its_number(run: Any, line: str, message: str) -> None:
     driven = run(f"hear(); print('noise'); print({line!r}, flush=True); hear()")
     assert failed(driven).startswith("line 2 of its standard output: ")
     assert message in failed(driven)
+
+
+def test_a_line_that_is_no_utf_8_is_broken_and_a_print_is_not(run: Any) -> None:
+    line = '{"type": "answer", "output": "caf\xe9"}\n'
+    driven = run(f"hear(); sys.stdout.buffer.write({line.encode('latin-1')!r}); sys.stdout.flush(); hear()")
+    assert failed(driven).startswith("line 1 of its standard output: no JSON ('utf-8' codec can't decode byte 0xe9")
+    driven = run('hear(); sys.stdout.buffer.write(b"caf\\xe9\\n"); sys.stdout.flush(); say(type="answer", output=1)')
+    assert driven.output == 1
+
+
+def test_a_result_that_contradicts_its_state_is_refused(run: Any) -> None:
+    driven = run(
+        """
+        hear()
+        say(type="tool_call", id="c", name="pay", arguments={})
+        say(type="tool_result", id="c", state="executed", error="card declined")
+        hear()
+        """
+    )
+    assert "line 2 of its standard output: ToolCall.state cannot be 'executed' with an error" in failed(driven)
+    assert driven.states == [("pay", "failed")]
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_call_id_is_used_once(run: Any, ended: bool) -> None:
+    more = {"result": 1} if ended else {}
+    driven = run(
+        f"""
+        hear()
+        say(type="tool_call", id="c", name="lookup", arguments={{}}, **{more!r})
+        say(type="tool_call", id="c", name="pay", arguments={{}}, result=2)
+        hear()
+        """
+    )
+    assert "line 2 of its standard output: tool_call.id 'c' is of an earlier call" in failed(driven)
+    assert [call.name for call in driven.calls] == ["lookup"]
+
+
+def test_a_model_call_that_is_open_keeps_its_id(run: Any) -> None:
+    driven = run('hear()\nfor _ in "ab":\n    say(type="model_call", id="m")\nhear()')
+    assert "line 2 of its standard output: model_call.id 'm' is of a call that waits" in failed(driven)
 
 
 def test_prints_go_to_the_log_and_do_not_disturb(run: Any) -> None:
@@ -410,6 +591,63 @@ def test_whatever_happens_no_process_outlives_the_trial(tmp_path: Path, end: str
 def test_a_program_that_is_not_there_is_refused_at_once() -> None:
     with pytest.raises(UsageError, match="there is no program 'no-such-program'"):
         agent_for(AgentSpec(command=("no-such-program",)))
+
+
+@pytest.mark.parametrize(
+    ("command", "word"),
+    [
+        (("python3", "nofile.py"), "nofile.py"),
+        (("python3", "-u", "nofile.py"), "nofile.py"),
+        (("python3", "deep/nofile"), "deep/nofile"),
+        (("sh", "run.sh"), "run.sh"),
+        (("env", "python3", "agents/nofile.py"), "agents/nofile.py"),
+    ],
+)
+def test_a_script_that_is_not_in_the_project_is_refused_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], word: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=f"agent command: '{word}' is not in the project"):
+        agent_for(AgentSpec(command=command))
+    (tmp_path / word).parent.mkdir(exist_ok=True)
+    (tmp_path / word).touch()
+    assert agent_for(AgentSpec(command=command)).kind == "command"
+
+
+def test_a_script_with_a_name_like_one_that_is_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "agent.py").touch()
+    with pytest.raises(UsageError, match=r"did you mean 'agent\.py'"):
+        agent_for(AgentSpec(command=("python3", "agnet.py")))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("-c", "open('a/b.py')"),
+        ("-c", "1/2"),
+        ("-m", "package.module", "x/y"),
+        ("agent.py", "--model", "meta/llama"),
+        ("agent.py", "meta/llama"),
+        ("agent.py", "--write", "made.py"),
+        ("agent.py", "http://127.0.0.1/x.js"),
+    ],
+)
+def test_other_words_are_no_files_of_the_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "agent.py").touch()
+    assert agent_for(AgentSpec(command=("python3", *words))).kind == "command"
+
+
+@pytest.mark.parametrize("name", ["python", "python3"])
+def test_python_is_the_interpreter_that_runs_seatrial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    path = program(tmp_path, 'hear(); say(type="answer", output=sys.executable)')
+    monkeypatch.setenv("PATH", "")
+    assert Drive(AgentSpec(command=(name, "-S", str(path)))).run().output == sys.executable
 
 
 def test_mappings_are_refused() -> None:

@@ -11,7 +11,7 @@ import pytest
 from chats import Configured
 from graphs import Driven
 from seatrial.core.project import AgentSpec
-from seatrial.core.trace import StopReason, Usage
+from seatrial.core.trace import Guardrail, StopReason, Usage
 from services import Asked, Reply, serving
 
 
@@ -137,6 +137,57 @@ def chunk(delta: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"model": "served-model", "choices": [{"index": 0, "delta": delta}], **more}
 
 
+LOOKS_UP = chunk({"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "lookup", "arguments": "{}"}}]})
+STREAMED = {"Content-Type": "text/event-stream"}
+
+
+def finished(reason: str, **message: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "message": {"role": "assistant", **message}, "finish_reason": reason}]}
+
+
+def guards(driven: Driven) -> list[tuple[str, bool, Any]]:
+    return [(guard.name, guard.passed, guard.details) for guard in driven.trace.of(Guardrail)]
+
+
+def test_a_stream_that_says_why_it_ended_needs_no_done() -> None:
+    last = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+    driven = run(Endpoint(Reply.stream(chunk({"content": "Hello"}), last, end="")), config={"stream": True})
+    assert (driven.output, guards(driven)) == ("Hello", [])
+
+
+@pytest.mark.parametrize("reason", ["length", "content_filter"])
+def test_an_answer_that_was_cut_short_is_noted(reason: str) -> None:
+    driven = run(Endpoint(finished(reason, content="half an ans")))
+    assert driven.output == "half an ans"
+    assert guards(driven) == [(reason, False, {"finish_reason": reason})]
+
+
+def test_a_refusal_is_the_output_and_noted() -> None:
+    whole = finished("stop", content=None, refusal="I cannot help with that.")
+    parts = Reply.stream(chunk({"refusal": "I cannot help "}), chunk({"refusal": "with that."}))
+    for reply in (whole, parts):
+        driven = run(Endpoint(reply))
+        assert driven.output == "I cannot help with that."
+        assert guards(driven) == [("refusal", False, "I cannot help with that.")]
+
+
+def test_calls_with_one_id_are_kept_apart_and_those_without_have_none() -> None:
+    twice = [completion(calls=[("c", "lookup", f'{{"n": {number}}}')]) for number in (1, 2)]
+    without = completion(calls=[("", "lookup", '{"n": 3}'), ("", "lookup", '{"n": 4}')])
+    endpoint = Endpoint(*twice, without, completion("done"))
+    driven = run(endpoint, tools={"lookup": [{"returns": 1}]})
+    assert [(call.call_id, call.attempt) for call in driven.calls] == [("c", 1), ("c#2", 1), (None, 1), (None, 1)]
+    assert endpoint.asked[2]["messages"][-1]["tool_call_id"] == "c", "the endpoint hears of its own id"
+
+
+def test_a_handoff_with_broken_arguments_is_not_completed() -> None:
+    endpoint = Endpoint(completion(calls=[("c1", "transfer_to_boss", '{"reason": "abo')]), completion("sorry"))
+    driven = run(endpoint, identity={"agent": "desk"})
+    assert [(h.target, h.completed) for h in driven.handoffs] == [("boss", False)]
+    assert [call.agent for call in driven.model_calls] == ["desk", "desk"]
+    assert endpoint.asked[1]["messages"][-1]["content"] == "ValueError: the arguments are no JSON object"
+
+
 def test_a_stream_is_put_together_calls_too() -> None:
     asks = Reply.stream(
         chunk({"role": "assistant", "content": None}),
@@ -169,10 +220,19 @@ def test_a_model_that_calls_tools_for_ever_is_stopped() -> None:
         ({"answer": "hi"}, "the response is no chat completion"),
         ([], "the response is no chat completion: []"),
         (Reply.stream({"error": {"message": "overloaded"}}), "the endpoint answered with an error: overloaded"),
+        (Reply.stream(chunk({"content": "half an ans"}), end=""), "without finish_reason and without [DONE]"),
+        (Reply.stream(LOOKS_UP, end=""), "without finish_reason and without [DONE]"),
+        (Reply.stream(end=""), "its stream ended without an event"),
+        (Reply('event: error\ndata: "overloaded"\n\n', headers=STREAMED), "its stream says that an error happened"),
+        (finished("error", content="half"), "its finish_reason is 'error'"),
+        (finished("length", tool_calls=LOOKS_UP["choices"][0]["delta"]["tool_calls"]), "ended within its tool calls"),
+        (Reply(b'{"choices": [{"message": {"content": "caf\xe9"}}]}'), "its response is no utf-8"),
+        (Reply('{"choices": [{"message": {"content": "a", "content": "b"}}]}'), "an object has 'content' twice"),
     ],
 )
 def test_an_endpoint_that_fails_is_the_agents_error_and_its_call_is_on_record(reply: Any, message: str) -> None:
-    driven = run(Endpoint(reply, completion("late")))
+    driven = run(Endpoint(reply, completion("late")), tools={"lookup": [{"returns": 1}]})
+    assert driven.calls == []
     assert driven.record.stop_reason is StopReason.AGENT_ERROR
     assert driven.record.error is not None
     assert message in driven.record.error.message

@@ -306,10 +306,77 @@ def test_a_redirect_is_not_followed() -> None:
 
 def test_text_is_no_json() -> None:
     assert failed(run(lambda _: Reply("<html>hello</html>"))).endswith(
-        "/ask: its response is no JSON: <html>hello</html>"
+        "/ask: its response is no JSON (Expecting value: line 1 column 1 (char 0)): <html>hello</html>"
     )
     streamed = Reply("data: {broken\n\n", headers={"Content-Type": "text/event-stream"})
-    assert "an event of its stream is no JSON: {broken" in failed(run(lambda _: streamed))
+    said = failed(run(lambda _: streamed))
+    assert "an event of its stream is no JSON (" in said
+    assert said.endswith("): {broken")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"answer": NaN}', "its response is no JSON (NaN is no number of JSON)"),
+        ('{"answer": 1, "answer": 2}', "its response is no JSON (an object has 'answer' twice)"),
+        (b'{"answer": "caf\xe9"}', "its response is no utf-8"),
+    ],
+)
+def test_json_that_says_two_things_or_none_is_refused(content: Any, message: str) -> None:
+    assert message in failed(run(lambda _: Reply(content)))
+
+
+def test_the_encoding_that_a_service_names_is_its_own() -> None:
+    latin = Reply('{"answer": "café"}'.encode("latin-1"), headers={"Content-Type": "application/json; charset=latin-1"})
+    assert run(lambda _: latin).output == "café"
+
+
+@pytest.mark.parametrize("output", [None, {"answer": "answer"}, {"answer": "reply.text", "usage": "used"}])
+def test_an_error_within_a_stream_is_the_agents(output: Any) -> None:
+    reply = Reply.stream({"answer": "half", "reply": {"text": "half"}}, {"error": "model died"})
+    settings = {} if output is None else {"output": output}
+    assert failed(run(lambda _: reply, settings=settings)) == 'an event of the stream is an error: "model died"'
+
+
+def test_an_event_named_error_ends_a_stream() -> None:
+    reply = Reply('data: {"answer": "half"}\n\nevent: error\ndata: model died\n\n', headers=STREAMED)
+    assert failed(run(lambda _: reply)).endswith("its stream says that an error happened: model died")
+
+
+def test_no_error_and_an_error_that_was_asked_for_are_no_failure() -> None:
+    reply = Reply.stream({"answer": "a", "error": None}, {"answer": "b", "error": ""})
+    assert run(lambda _: reply).output == "ab"
+    mapped = Reply.stream({"error": {"text": "the shop is closed"}})
+    assert run(lambda _: mapped, settings={"output": "error.text"}).output == "the shop is closed"
+
+
+STREAMED = {"Content-Type": "text/event-stream"}
+
+
+def test_a_stop_by_a_limit_of_its_own_is_told_from_the_cases() -> None:
+    driven = run(lambda _: {"answer": 1, "stop_reason": "max_steps"})
+    assert driven.record.stop_reason is StopReason.MAX_STEPS
+    assert driven.record.detail == "max_steps: the service stopped by a limit of its own"
+
+
+@pytest.mark.parametrize("kind", ["answer", "error"])
+def test_events_hold_nothing_that_ends_a_turn(kind: str) -> None:
+    said = failed(run(lambda _: {"answer": 1, "events": [{"type": kind}]}))
+    assert said == f"events of the response: {kind} stands in the response of a service itself, not among its messages"
+
+
+def test_a_handoff_that_was_denied_at_the_callback_is_not_completed() -> None:
+    def answer(asked: Asked) -> Any:
+        callback = asked.body["trial"]["callback"]
+        tell(callback, type="approval", id="a", action="transfer_to_boss", call="h")
+        tell(callback, type="tool_call", id="h", name="transfer_to_boss", state="refused")
+        tell(callback, type="tool_call", name="lookup", result=1)
+        return {"answer": "done"}
+
+    denied = [{"action": "transfer_to_boss", "decision": "denied"}]
+    driven = run(answer, approvals=denied, identity={"agent": "desk"})
+    assert [(handoff.target, handoff.completed) for handoff in driven.handoffs] == [("boss", False)]
+    assert driven.call.agent == "desk"
 
 
 def test_a_response_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -348,10 +415,23 @@ def test_a_missing_answer_is_said() -> None:
         ({"tool_calls": [{"arguments": {}}]}, "tool_calls[0] of the response"),
         ({"usage": [{"tokens": 1}]}, "usage[0] of the response has the unknown field 'tokens'"),
         ({"answer": 1, "outcome": [1]}, "outcome must be a mapping"),
+        ({"answer": 1, "safety_events": [1]}, "safety_events[0] must be a name or a mapping"),
+        ({"usage": {"input": "12"}}, "usage[0] of the response: input must be a whole number or None, not '12' (str)"),
+        ({"usage": {"input": -1}}, "usage[0] of the response: input must be 0 or more, not -1"),
+        ({"usage": {"prompt_tokens": 12}}, "the unknown field 'prompt_tokens'; did you mean 'input'?"),
+        ({"usage": {"completion_tokens": 12}}, "did you mean 'output'?"),
+        ({"answer": 1, "cost_usd": -1}, "cost_usd of the response must be a finite number of 0 or more, not -1"),
+        ({"answer": 1, "latency_ms": "5"}, "latency_ms of the response must be a number or None, not '5'"),
+        ({"handoffs": [{"source": "a", "target": 3}]}, "handoffs[0] of the response: target must be text, not 3"),
+        ({"tool_calls": [{"name": "x", "state": "executed", "error": "no"}]}, "'executed' with an error"),
     ],
 )
 def test_what_does_not_fit_is_named(response: Any, message: str) -> None:
-    assert message in failed(run(lambda _: response))
+    driven = run(lambda _: response)
+    assert message in failed(driven)
+    assert driven.record.error is not None
+    assert driven.record.error.type.endswith("ServiceError")
+    assert "AgentRun" not in driven.record.error.message
 
 
 def test_a_service_that_is_too_slow_times_out() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -66,6 +69,21 @@ def test_the_desk_behind_a_url_gets_the_verdicts_of_the_desk_itself(build: str, 
     assert {record.case_id for record in remote.trials if record.status != "passed"} == {
         case for case, _, _ in EXPECTED_FAILURES[build]
     }
+
+
+@pytest.mark.slow
+def test_a_build_that_is_not_there_is_named() -> None:
+    with service() as url:
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(urllib.request.Request(f"{url}/goood", b"{}"))
+        with refused.value as answer:
+            assert answer.code == 404
+            said = json.loads(answer.read())["error"]
+    assert said.startswith("there is no build 'goood'; builds: circular_handoff, ")
+    assert "good," in said
+    command = [sys.executable, str(PROJECT / "remote" / "command.py"), "goood"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.startswith("there is no build 'goood'")) == (1, True)
 
 
 @pytest.mark.slow

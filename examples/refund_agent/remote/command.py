@@ -9,7 +9,7 @@ from collections import defaultdict
 from queue import SimpleQueue
 from typing import Any
 
-from desk import RemoteDesk
+from desk import BUILDS, RemoteDesk
 
 __all__ = ["main"]
 
@@ -44,6 +44,8 @@ class Lines:
 
 
 def main(build: str = "good") -> None:
+    if build not in BUILDS:
+        sys.exit(f"there is no build {build!r}; builds: {', '.join(BUILDS)}")
     lines = Lines()
     hello = lines.heard.get()
     if hello is None:

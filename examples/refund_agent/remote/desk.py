@@ -30,8 +30,9 @@ from langgraph.types import Command
 import refund_agent
 from refund_agent import graph, tools
 
-__all__ = ["RemoteDesk"]
+__all__ = ["BUILDS", "RemoteDesk"]
 
+BUILDS = tuple(name for name in refund_agent.__all__ if name not in ("Design", "build"))
 Exchange = Callable[..., dict[str, Any]]
 _HANDING_OVER = ("state", "tool_call_id")
 _desk: ContextVar[RemoteDesk] = ContextVar("desk")

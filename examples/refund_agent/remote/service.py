@@ -13,7 +13,7 @@ from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from desk import RemoteDesk
+from desk import BUILDS, RemoteDesk
 
 __all__ = ["main"]
 
@@ -55,9 +55,16 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        answer = self.server.desk(self.path.strip("/"), asked).answer(asked["message"])
-        content = json.dumps({"answer": answer.pop("output"), **answer}).encode()
-        self.send_response(200)
+        build = self.path.strip("/")
+        if build not in BUILDS:
+            self._send(404, {"error": f"there is no build {build!r}; builds: {', '.join(BUILDS)}"})
+            return
+        answer = self.server.desk(build, asked).answer(asked["message"])
+        self._send(200, {"answer": answer.pop("output"), **answer})
+
+    def _send(self, status: int, said: dict[str, Any]) -> None:
+        content = json.dumps(said).encode()
+        self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()

@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from seatrial.core.encoding import to_json
@@ -13,7 +16,17 @@ from seatrial.core.ports import TurnInput
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.errors import did_you_mean
 
-__all__ = ["PROTOCOL", "Message", "MessageError", "checked", "hello", "turn_message"]
+__all__ = [
+    "PROTOCOL",
+    "Message",
+    "MessageError",
+    "check_usage_keys",
+    "checked",
+    "hello",
+    "meant_tokens",
+    "read_json",
+    "turn_message",
+]
 
 PROTOCOL = 1
 Message = Mapping[str, Any]
@@ -35,6 +48,18 @@ _FIELDS: Mapping[str, tuple[str, ...]] = {
 }
 """Every type of message, and what it may hold beside `type`."""
 _TEXTS = ("id", "agent", "model", "call", "action", "event", "role", "kind", "stop_reason")
+_TOKENS = ("input", "output", "cached", "cache_write", "reasoning")
+_OTHER_NAMES = {
+    "prompt_tokens": "input",
+    "input_tokens": "input",
+    "completion_tokens": "output",
+    "output_tokens": "output",
+    "cached_tokens": "cached",
+    "cache_read_input_tokens": "cached",
+    "cache_creation_input_tokens": "cache_write",
+    "reasoning_tokens": "reasoning",
+}
+"""Kinds of tokens as providers call them."""
 
 
 class MessageError(ValueError):
@@ -62,6 +87,47 @@ def hello(trial: TrialEnvironment) -> dict[str, Any]:
 def turn_message(turn: TurnInput) -> dict[str, Any]:
     """One turn of the user."""
     return {"type": "turn", "turn": turn.number, "input": to_json(turn.input), "message": turn.message}
+
+
+def read_json(content: bytes | str) -> Any:
+    """A value of JSON that says one thing. ValueError for what is no UTF-8, no JSON, no finite number (NaN, 1e999), or
+    an object that has a name twice."""
+    text = content if isinstance(content, str) else content.decode("utf-8")
+    try:
+        return json.loads(
+            text, parse_constant=_not_finite, parse_float=_finite, object_pairs_hook=_object_of_different_names
+        )
+    except RecursionError as error:
+        raise ValueError("nested too deep") from error
+
+
+def _not_finite(text: str) -> Any:
+    raise ValueError(f"{text} is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    return float(text) if math.isfinite(float(text)) else _not_finite(text)
+
+
+def _object_of_different_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        raise ValueError(f"an object has {twice!r} twice")
+    return found
+
+
+def meant_tokens(name: str, known: Sequence[str] = _TOKENS) -> str:
+    """A hint which kind of tokens, or which of `known`, an unknown name means."""
+    meant = _OTHER_NAMES.get(name)
+    return f"did you mean {meant!r}?" if meant is not None else did_you_mean(name, list(known))
+
+
+def check_usage_keys(usage: Mapping[str, Any], place: str) -> None:
+    """Only kinds of tokens. MessageError with the kind that was meant."""
+    for name in usage:
+        if name not in _TOKENS:
+            raise MessageError(f"{place} has no field {name!r}; {meant_tokens(str(name))}")
 
 
 def checked(message: Any) -> Message:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from seatrial.agents.messages import PROTOCOL, Message, MessageError, checked
+from seatrial.agents.messages import PROTOCOL, Message, MessageError, check_usage_keys, checked
 from seatrial.core.agent_run import HandoffEvent, ModelCall, ToolCall
 from seatrial.core.encoding import to_json
 from seatrial.core.ports import Answer
@@ -28,9 +28,15 @@ from seatrial.environment.tools import UnknownTool
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.errors import did_you_mean
 
-__all__ = ["RemoteEvents", "RemoteToolError", "asked_handoff"]
+__all__ = ["OWN_LIMIT", "RemoteEvents", "RemoteToolError", "asked_handoff"]
 
 _WAYS_TO_STOP = (StopReason.ANSWERED, StopReason.MAX_STEPS, StopReason.WAITING_APPROVAL)
+
+
+OWN_LIMIT = "the {} stopped by a limit of its own"
+"""Why a turn ended that an agent outside ends as `max_steps`."""
+_ENDS = ("answer", "error")
+"""What ends a turn: nothing to record."""
 
 
 class RemoteToolError(Exception):
@@ -43,9 +49,11 @@ class _Call:
 
     name: str
     arguments: Any
-    number: int | None
-    """Event number; None of a hand-off, which is no tool call."""
     call_id: str | None
+    number: int = 0
+    """Event number."""
+    hands_over: bool = False
+    """Whether it is a hand-off, which is no tool call."""
     result: asyncio.Future[Any] | None = None
     """What the agent's own body gives, where the trial has asked for it."""
 
@@ -58,6 +66,8 @@ class RemoteEvents:
         self._recorder = trial.recorder
         self._send = send
         self._calls: dict[str, _Call] = {}
+        self._used: set[str] = set()
+        """Ids of all tool calls so far."""
         self._models: dict[str, int] = {}
         self._steps: dict[str | None, int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -68,6 +78,8 @@ class RemoteEvents:
         Raises MessageError when it cannot be, StepLimitReached and CostLimitReached when the trial has to end.
         """
         message = checked(message)
+        if message["type"] in _ENDS:
+            raise MessageError(f"{message['type']} stands in the response of a service itself, not among its messages")
         try:
             return bool(getattr(self, f"_take_{message['type']}")(message))
         except KeyError as error:
@@ -90,7 +102,8 @@ class RemoteEvents:
             raise MessageError(str(error)) from error
         if outcome:
             self._recorder.observe(Observable.OUTCOME)
-        return Answer(message.get("output"), StopReason(stop), outcome, latency, cost)
+        own_limit = OWN_LIMIT.format("program") if stop == StopReason.MAX_STEPS else ""
+        return Answer(message.get("output"), StopReason(stop), outcome, latency, cost, own_limit)
 
     def close(self) -> None:
         """Nobody waits for replies any more."""
@@ -127,12 +140,12 @@ class RemoteEvents:
         check_handoff(event)
         self._handoff(event, completed=message.get("completed") is not False)
 
-    def _handoff(self, event: HandoffEvent, *, completed: bool = True) -> None:
+    def _handoff(self, event: HandoffEvent, *, completed: bool) -> int:
         self._recorder.observe(Observable.HANDOFFS)
         if event.context is not None:
             self._recorder.observe(Observable.HANDOFF_CONTEXT)
         step = self._steps.get(event.source)
-        self._recorder.handoff(
+        return self._recorder.handoff(
             event.source, event.target, reason=event.reason, context=event.context, completed=completed, step=step
         )
 
@@ -157,6 +170,8 @@ class RemoteEvents:
     def _take_model_call(self, message: Message) -> bool:
         self._recorder.observe(Observable.MODEL_CALLS)
         agent = self._agent(message)
+        if message.get("id") in self._models:
+            raise MessageError(f"model_call.id {message['id']!r} is of a call that waits for its model_result")
         number = self._recorder.begin_model_call(message.get("model"), agent=agent)
         self._steps[agent] = number
         if message.get("ask"):
@@ -183,6 +198,7 @@ class RemoteEvents:
         given = message.get("usage")
         if given is not None and not isinstance(given, Mapping):
             raise MessageError(f"{message['type']}.usage must be an object, not {type(given).__name__}")
+        check_usage_keys(given or {}, f"{message['type']}.usage")
         call = ModelCall(message.get("model"), **(given or {}), cost_usd=message.get("cost_usd"))
         usage = usage_of(call) if given else None
         if usage is not None:
@@ -203,22 +219,40 @@ class RemoteEvents:
 
     def _take_tool_call(self, message: Message) -> bool:
         name, call_id, agent = message["name"], message.get("id"), self._agent(message)
-        reported = {key: message.get(key) for key in ("result", "error", "state")}
+        reported = {key: message[key] for key in ("result", "error", "state") if key in message}
         check_tool_call(ToolCall(name, call_id=call_id, agent=agent, **reported))
-        call = _Call(name, message.get("arguments"), None, call_id)
-        if is_handoff_tool(name):
-            self._handoff(asked_handoff(name, call.arguments, agent))
-        else:
-            call.number = self._begin(message, call, agent)
+        self._check_new(message)
+        call = self._begun(message, agent)
         if message.get("ask"):
             self._calls[message["id"]] = call
             self._later(self._ask(message["id"], call, own=message.get("own") is not False))
-        elif call_id is not None and not reported.keys() & message.keys():
+        elif call_id is not None and not reported:
             self._calls[call_id] = call
-        elif call.number is not None:
+        elif call.hands_over and not reported:  # the call is all that is said: it took place unless it was denied
+            self._end_handoff(call, completed=not self._stopped(call))
+        else:
             self._end(call, message)
-            self._recorder.amend(call.number, duration_ms=None)
+            if not call.hands_over:
+                self._recorder.amend(call.number, duration_ms=None)
         return bool(message.get("ask"))
+
+    def _check_new(self, message: Message) -> None:
+        call_id = message.get("id")
+        if call_id is None:
+            return
+        if call_id in self._used:
+            raise MessageError(f"tool_call.id {call_id!r} is of an earlier call; each call of a trial has its own")
+        self._used.add(call_id)
+
+    def _begun(self, message: Message, agent: str | None) -> _Call:
+        """The call, on record. A hand-off counts once it has ended well."""
+        call = _Call(message["name"], message.get("arguments"), message.get("id"))
+        call.hands_over = is_handoff_tool(call.name)
+        if call.hands_over:
+            call.number = self._handoff(asked_handoff(call.name, call.arguments, agent), completed=False)
+        else:
+            call.number = self._begin(message, call, agent)
+        return call
 
     def _begin(self, message: Message, call: _Call, agent: str | None) -> int:
         self._recorder.observe(Observable.TOOL_CALLS)
@@ -244,7 +278,9 @@ class RemoteEvents:
             error = str(raised) if isinstance(raised, RemoteToolError) else error_text(raised)
             state = self._state_of(raised, call, malformed=malformed)
         self._calls.pop(key, None)
-        if call.number is not None:
+        if call.hands_over:
+            self._end_handoff(call, completed=error is None)
+        else:
             self._recorder.end_tool_call(call.number, result=result, error=error, state=state)
         said = {"result": to_json(result)} if error is None else {"error": error}
         self._send({"type": "tool_result", "id": key, **said})
@@ -259,7 +295,7 @@ class RemoteEvents:
 
         if arguments is None:
             raise RemoteToolError("the arguments are no JSON object")
-        if call.number is None:
+        if call.hands_over:
             return await body()
         result = self._trial.run_tool(call.name, arguments, body, number=call.number)
         return await result if inspect.isawaitable(result) else result
@@ -269,8 +305,10 @@ class RemoteEvents:
             return CallState.INVALID_ARGUMENTS
         if isinstance(error, UnknownTool):
             return CallState.UNKNOWN_TOOL
-        stopped = self._trial.stopped(call.name, call.arguments, call.call_id)
-        return CallState.REFUSED if stopped else None
+        return CallState.REFUSED if self._stopped(call) else None
+
+    def _stopped(self, call: _Call) -> bool:
+        return self._trial.stopped(call.name, call.arguments, call.call_id)
 
     def _take_tool_result(self, message: Message) -> bool:
         call = self._calls.get(message["id"])
@@ -279,19 +317,25 @@ class RemoteEvents:
         if call.result is not None and not call.result.done():
             _hand_back(call.result, message)
             return True
+        self._end(call, message)
         del self._calls[message["id"]]
-        if call.number is not None:
-            self._end(call, message)
         return False
 
     def _end(self, call: _Call, message: Message) -> None:
-        given = ToolCall(call.name, error=message.get("error"), state=message.get("state"))
+        given = ToolCall(call.name, **{key: message.get(key) for key in ("result", "error", "state")})
         state = check_tool_call(given)
-        if state is None and given.error is not None and self._trial.stopped(call.name, call.arguments, call.call_id):
+        if call.hands_over:
+            self._end_handoff(call, completed=given.error is None and state in (None, CallState.EXECUTED))
+            return
+        if state is None and given.error is not None and self._stopped(call):
             state = CallState.REFUSED
-        number = call.number or 0
-        result, told = message.get("result"), message.get("told")
-        self._recorder.end_tool_call(number, result=result, error=given.error, state=state, told=told)
+        told = message.get("told")
+        self._recorder.end_tool_call(call.number, result=given.result, error=given.error, state=state, told=told)
+
+    def _end_handoff(self, call: _Call, *, completed: bool) -> None:
+        """One that failed, was refused or never ends stays what it was when it began: not completed."""
+        if completed:
+            self._recorder.complete_handoff(call.number)
 
     # --- approvals ---------------------------------------------------------------------------------------------------
 

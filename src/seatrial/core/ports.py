@@ -75,6 +75,8 @@ class Answer:
     """As measured by the agent; None = the harness's own clock."""
     cost_usd: float | None = None
     """As estimated by the agent for this turn; None = unknown."""
+    own_limit: str = ""
+    """Why a turn ends as `max_steps` although the case's limit of steps was not reached, in words."""
 
 
 class Session(Protocol):

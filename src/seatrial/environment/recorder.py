@@ -389,6 +389,12 @@ class Recorder:
         fields = {"reason": said, "context": shown, "completed": completed, "step": step, "agent": str(source)}
         return self._begin(Handoff, source=str(source), target=str(target), **fields)
 
+    def complete_handoff(self, number: int) -> None:
+        """A hand-off that had only begun (`completed=False`) took place: its target is the active agent from now on."""
+        with self._lock:
+            self._active_agent = self._fields(number)["target"]
+        self._finish(number, completed=True)
+
     def approval(
         self,
         action: str,

@@ -25,6 +25,7 @@ __all__ = [
     "usage_of",
 ]
 
+_NEVER_RAN = (CallState.REFUSED, CallState.UNKNOWN_TOOL, CallState.INVALID_ARGUMENTS)
 _COUNTS = ("input", "output", "cached", "cache_write", "reasoning")
 
 
@@ -48,7 +49,8 @@ def read_arguments(arguments: Any) -> tuple[Any, bool]:
 
 
 def check_tool_call(call: ToolCall) -> CallState | None:
-    """The state that the call names; None when it leaves that to its error."""
+    """The state that the call names; None when it leaves that to its error. ValueError for one that its result or
+    error contradicts."""
     _text(call.name, "ToolCall.name")
     _text(call.agent, "ToolCall.agent", optional=True)
     _text(call.call_id, "ToolCall.call_id", optional=True)
@@ -57,7 +59,12 @@ def check_tool_call(call: ToolCall) -> CallState | None:
     states = [state.value for state in CallState]
     if call.state not in states:
         raise ValueError(f"ToolCall.state cannot be {call.state!r}; {did_you_mean(str(call.state), states)}")
-    return CallState(call.state)
+    state = CallState(call.state)
+    if state is CallState.EXECUTED and call.error is not None:
+        raise ValueError("ToolCall.state cannot be 'executed' with an error: a call that raised is 'failed'")
+    if state in _NEVER_RAN and call.result is not None:
+        raise ValueError(f"ToolCall.state cannot be {state.value!r} with a result: such a call never ran")
+    return state
 
 
 def check_handoff(event: HandoffEvent) -> None:

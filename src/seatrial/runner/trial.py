@@ -95,6 +95,8 @@ class _Course:
     waits_as_scripted: bool = False
     """It ended waiting for an approval, and the case scripts that nobody answers."""
     broken: InvalidReason | None = None
+    own_limit: str = ""
+    """Which other limit than that of steps stopped the agent."""
     detail: str = ""
     outcome: dict[str, Any] = field(default_factory=dict)
     observed: bool = False
@@ -394,7 +396,7 @@ def _note_limits(environment: TrialEnvironment, course: _Course) -> None:
     """A hard stop that was reached is why the trial ended, whatever the agent made of it."""
     spending = environment.recorder.spending
     if environment.recorder.limit_reached:
-        course.stop_reason, course.error = StopReason.MAX_STEPS, None
+        course.stop_reason, course.error, course.own_limit = StopReason.MAX_STEPS, None, ""
     elif spending.unpriced is not None:
         course.stop_reason, course.error, course.broken = StopReason.BUDGET, None, InvalidReason.HARNESS
         course.detail = f"budget: the price of model {spending.unpriced!r} is unknown"
@@ -462,7 +464,7 @@ def _own_time(pace: Pace) -> float:
 
 def _take(answer: Answer, course: _Course) -> None:
     course.outputs.append((to_json(answer.output), answer.output))
-    course.stop_reason = answer.stop_reason
+    course.stop_reason, course.own_limit = answer.stop_reason, answer.own_limit
     if answer.outcome:
         course.outcome.update(to_json(dict(answer.outcome)))
         course.observed = True
@@ -591,6 +593,8 @@ def _detail(course: _Course, planned: PlannedCase) -> str:
             return course.error.summary if course.error else "the agent raised"
         case StopReason.TIMEOUT:
             return f"timeout: the limit of {limits.timeout_s:g} s was reached"
+        case StopReason.MAX_STEPS if course.own_limit:
+            return f"max_steps: {course.own_limit}"
         case StopReason.MAX_STEPS:
             return f"max_steps: the limit of {limits.steps} steps was reached"
         case StopReason.BUDGET:

@@ -11,7 +11,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 __all__ = ["CommandError", "Program"]
@@ -24,6 +24,8 @@ _GOODBYE_S = 1.0
 """How long a program may take to end once its input has ended."""
 _POLITE_S = 0.5
 """Between asking the process group to end and ending it."""
+_PASSES = 3
+"""Passes of the event loop in which what lies in a pipe gets here."""
 _CHUNK = 1 << 16
 
 
@@ -57,6 +59,7 @@ class Program:
         self._tail = ""
         self._heard = loop.create_task(self._copy(process.stderr))
         self._ended = loop.create_task(self._until_end(streams.ended))
+        self._rest: asyncio.Task[None] | None = None
         self.lines = 0
         """Lines read so far."""
 
@@ -96,13 +99,26 @@ class Program:
         if not self._stdin.is_closing():
             self._stdin.write(line.encode("utf-8", "surrogatepass") + b"\n")
 
-    async def read(self) -> str | None:
+    async def read(self) -> bytes | None:
         """Its next line without the line's end; None when there are no more. CommandError for one that is too long."""
         line = await self._next()
         if not line:
             return None
         self.lines += 1
-        return line.decode("utf-8", "replace").rstrip("\r\n")
+        return line.rstrip(b"\r\n")
+
+    async def read_said(self) -> bytes | None:
+        """The same of what it has said already: None instead of waiting for more."""
+        reading = asyncio.ensure_future(self._stdout.readuntil(b"\n"))
+        for _ in range(_PASSES):
+            await asyncio.sleep(0)
+        if not reading.done():
+            reading.cancel()
+            return None
+        error = reading.exception()
+        line = error.partial if isinstance(error, asyncio.IncompleteReadError) else b"" if error else reading.result()
+        self.lines += bool(line)
+        return line.rstrip(b"\r\n") if line else None
 
     async def _next(self) -> bytes:
         reading = asyncio.ensure_future(self._stdout.readuntil(b"\n"))
@@ -135,16 +151,26 @@ class Program:
         tail = self._tail.strip()
         return f"; its standard error ends:\n{tail}" if tail else ""
 
-    async def dismiss(self) -> None:
-        """End its input and let it end by itself; what does not is killed.
+    async def dismiss(self, hear: Callable[[bytes], None]) -> None:
+        """End its input and let it end by itself; what does not is killed. `hear` gets the lines that it still says.
 
-        CommandError when it ends by itself with an exit code that is not 0.
+        Raises what `hear` raises, else CommandError when it ends by itself with an exit code that is not 0.
         """
         self._stdin.close()
-        by_itself = await self._ends_by_itself()
-        await self.kill()
+        self._rest = asyncio.get_running_loop().create_task(self._hear_out(hear))
+        by_itself = False
+        try:
+            by_itself = await self._ends_by_itself()
+        finally:  # also where the waiting itself is cancelled
+            await self.kill()
+        if self._rest.done() and not self._rest.cancelled():
+            self._rest.result()
         if by_itself and self._process.returncode:
             raise CommandError(f"the command {_how(self._process.returncode)}{self._told()}")
+
+    async def _hear_out(self, hear: Callable[[bytes], None]) -> None:
+        while (line := await self.read()) is not None:
+            hear(line)
 
     async def kill(self) -> None:
         """End whatever is left of its process group, politely at first, and hear the last of it."""
@@ -156,8 +182,10 @@ class Program:
             if not self._ended.done():
                 self._signal(getattr(signal, "SIGKILL", signal.SIGTERM))
         await self._ended
-        await asyncio.wait((self._heard,), timeout=_POLITE_S)
-        self._heard.cancel()
+        streams = [self._heard, *([] if self._rest is None else [self._rest])]
+        await asyncio.wait(streams, timeout=_POLITE_S)
+        for stream in streams:
+            stream.cancel()
         self._transport.close()
 
     def _signal(self, number: int) -> None:

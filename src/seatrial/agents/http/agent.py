@@ -14,22 +14,21 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from seatrial.agents.http.callback import Callback
 from seatrial.agents.http.chat import OBSERVES, Chat
-from seatrial.agents.http.client import Client, ServiceError
+from seatrial.agents.http.client import Client, Response, ServiceError
 from seatrial.agents.http.mapping import Reading, Template, Wanted
 from seatrial.agents.messages import MessageError, hello
-from seatrial.agents.remote import RemoteEvents
+from seatrial.agents.remote import OWN_LIMIT, RemoteEvents
 from seatrial.agents.reported import answer_of
 from seatrial.core.encoding import to_json
 from seatrial.core.ports import Answer, TurnInput
 from seatrial.core.project import AgentSpec
 from seatrial.core.trace import Observable, StopReason, text_of
-from seatrial.environment.recorder import StepLimitReached
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.errors import UsageError
 
@@ -124,7 +123,8 @@ class HTTPSession:
             rounds += 1
             limit = self._trial.recorder.step_limit
             if limit is not None and rounds > limit:
-                raise StepLimitReached(f"the service asked for approval more than {limit} times")
+                why = f"the service asked for approval more than {limit} times"
+                return replace(answer, output=None, stop_reason=StopReason.MAX_STEPS, own_limit=why)
 
     def _recorded(self, reading: Reading) -> Answer:
         for event in reading.events:
@@ -136,7 +136,12 @@ class HTTPSession:
         for kind, said in ((Observable.TOOL_CALLS, run.tool_calls), (Observable.HANDOFFS, run.handoffs)):
             if said:
                 seen.add(kind)
-        return replace(answer_of(run, self._trial.recorder, seen), stop_reason=reading.stop_reason)
+        try:
+            answer = answer_of(run, self._trial.recorder, seen)
+        except (TypeError, ValueError) as error:
+            raise ServiceError(f"{str(error).removeprefix('AgentRun.')} (in the response)") from error
+        own_limit = OWN_LIMIT.format("service") if reading.stop_reason is StopReason.MAX_STEPS else ""
+        return replace(answer, stop_reason=reading.stop_reason, own_limit=own_limit)
 
     def _decision(self, request: Mapping[str, Any]) -> dict[str, Any]:
         action, arguments = str(request.get("action")), request.get("arguments")
@@ -149,7 +154,7 @@ class HTTPSession:
             "approver": answer.approver,
         }
 
-    async def _ask(self, body: Any) -> Sequence[Any]:
+    async def _ask(self, body: Any) -> Response:
         """One request; it is given up when a message to the callback ends the trial."""
         if self._client is None:
             raise RuntimeError("a request before the first turn")

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import secrets
 from typing import Any
 
 from seatrial.agents.http.client import ServiceError
+from seatrial.agents.messages import read_json
 from seatrial.agents.remote import RemoteEvents
 from seatrial.core.encoding import dumps
 from seatrial.environment.failure import TrialOver
@@ -104,7 +104,7 @@ class Callback:
     async def _taken(self, body: bytes) -> tuple[int, dict[str, Any]]:
         waiting: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         try:
-            message = json.loads(body)
+            message = read_json(body)
             key = message.get("id") if isinstance(message, dict) else None
             if isinstance(key, str):
                 self._waiting[key] = waiting

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
-from seatrial.agents.http.client import ServiceError
+from seatrial.agents.http.client import Response, ServiceError
 from seatrial.agents.remote import asked_handoff
 from seatrial.core.encoding import dumps, to_json
 from seatrial.core.trace import CallState, Observable, Usage
@@ -41,10 +42,12 @@ class Chat:
     """One conversation with a chat endpoint."""
 
     def __init__(self, trial: TrialEnvironment, config: Mapping[str, Any], ask: Any) -> None:
-        """`ask(body)` is awaited and gives what the endpoint answers, in parts where it streams."""
+        """`ask(body)` is awaited and gives the endpoint's Response."""
         self._trial = trial
         self._ask = ask
         self._config = {key: value for key, value in config.items() if key != "messages"}
+        self._ids: Counter[str] = Counter()
+        """How often the endpoint gave each call id."""
         self._messages: list[Message] = [dict(message) for message in config.get("messages", ())]
 
     async def answer(self, content: Any) -> str:
@@ -55,7 +58,7 @@ class Chat:
             self._messages.append(message)
             calls = message.get("tool_calls")
             if not calls:
-                said = str(message.get("content") or "")
+                said = str(message.get("content") or message.get("refusal") or "")
                 self._trial.recorder.message("assistant", said, agent=self._agent)
                 return said
             self._messages += await asyncio.gather(*(self._called(call, step) for call in calls))
@@ -84,6 +87,8 @@ class Chat:
             recorder.end_model_call(number, error=error)
             raise
         recorder.end_model_call(number, usage=completion.usage, model=completion.model)
+        for name, details in completion.withheld.items():
+            recorder.guardrail(name, False, details, agent=self._agent)
         return completion.message, number
 
     async def _called(self, call: Any, step: int) -> Message:
@@ -94,7 +99,12 @@ class Chat:
         arguments, malformed = read_arguments(given)
         recorder = self._trial.recorder
         number = recorder.begin_tool_call(
-            name, given, call_id=call_id, agent=self._agent, step=step, stand_in=self._trial.has_stand_in(name)
+            name,
+            given,
+            call_id=self._own_id(call_id),
+            agent=self._agent,
+            step=step,
+            stand_in=self._trial.has_stand_in(name),
         )
         try:
             result = await self._run(name, None if malformed else arguments, number)
@@ -108,12 +118,25 @@ class Chat:
             recorder.end_tool_call(number, result=result, told=told)
         return {"role": "tool", "tool_call_id": call_id, "content": told}
 
+    def _own_id(self, call_id: str) -> str | None:
+        """The id of a call in the trace: endpoints give the same one to several calls, or none."""
+        self._ids[call_id] += 1
+        times = self._ids[call_id]
+        return None if not call_id else call_id if times == 1 else f"{call_id}#{times}"
+
     def _handed_over(self, name: str, arguments: Any, call_id: str, step: int) -> Message:
         """A hand-off, as the model asks for it; the endpoint goes on with the conversation."""
-        recorder = self._trial.recorder
-        asked = asked_handoff(name, arguments, self._agent)
-        recorder.handoff(asked.source, asked.target, reason=asked.reason, context=asked.context, step=step)
-        return {"role": "tool", "tool_call_id": call_id, "content": f"Handed over to {asked.target}."}
+        asked, malformed = asked_handoff(name, arguments, self._agent), read_arguments(arguments)[1]
+        self._trial.recorder.handoff(
+            asked.source,
+            asked.target,
+            reason=asked.reason,
+            context=asked.context,
+            completed=not malformed,
+            step=step,
+        )
+        told = "ValueError: the arguments are no JSON object" if malformed else f"Handed over to {asked.target}."
+        return {"role": "tool", "tool_call_id": call_id, "content": told}
 
     async def _run(self, name: str, arguments: Any, number: int) -> Any:
         if arguments is None:
@@ -138,28 +161,53 @@ def _parts(call: Any) -> tuple[str, Any, str]:
 
 
 class Completion:
-    """What one request gave: a message, the model that wrote it, its usage."""
+    """What one request gave: a message, the model that wrote it, its usage, and why it says less than it might."""
 
-    def __init__(self, message: Message, model: str | None, usage: Usage | None) -> None:
+    def __init__(self, message: Message, model: str | None, usage: Usage | None, reason: str | None) -> None:
         self.message = message
         self.model = model
         self.usage = usage
+        self.withheld: dict[str, Any] = {}
+        """`length`, `content_filter` and `refusal`, with details."""
+        if reason in _CUT_SHORT:
+            self.withheld[reason] = {"finish_reason": reason}
+        if message.get("refusal"):
+            self.withheld["refusal"] = message["refusal"]
 
     @classmethod
-    def of(cls, parts: Sequence[Any]) -> Completion:
-        """From a whole response, or the chunks of a stream. ServiceError when it is neither."""
+    def of(cls, response: Response) -> Completion:
+        """From a whole response, or the chunks of a stream. ServiceError when it is neither, or broke off."""
+        parts = response.parts
         for part in parts:
             if isinstance(part, Mapping) and part.get("error"):
                 raise ServiceError(f"the endpoint answered with an error: {_error_in(part['error'])}")
         message: Message = {"role": "assistant", "content": None}
-        for part in parts:
-            for choice in _choices(part)[:1]:
-                _add(message, choice.get("message") or choice.get("delta") or {})
-        if not any(_choices(part) for part in parts):
+        choices = [choice for part in parts for choice in _choices(part)[:1]]
+        for choice in choices:
+            _add(message, choice.get("message") or choice.get("delta") or {})
+        if not choices:
             raise ServiceError(f"the response is no chat completion: {dumps(to_json(list(parts)))[:200]}")
-        model = next((str(part["model"]) for part in parts if part.get("model")), None)
-        used = [part["usage"] for part in parts if isinstance(part.get("usage"), Mapping)]
-        return cls(message, model, _usage(used[-1]) if used else None)
+        reason = next((str(choice["finish_reason"]) for choice in choices[::-1] if choice.get("finish_reason")), None)
+        _check_whole(message, reason, done=response.done)
+        objects = [part for part in parts if isinstance(part, Mapping)]
+        model = next((str(part["model"]) for part in objects if part.get("model")), None)
+        used = [part["usage"] for part in objects if isinstance(part.get("usage"), Mapping)]
+        return cls(message, model, _usage(used[-1]) if used else None, reason)
+
+
+_CUT_SHORT = ("length", "content_filter")
+_BROKEN_OFF = ("error", "abort")
+"""What servers say when they stopped writing for a reason of their own."""
+
+
+def _check_whole(message: Message, reason: str | None, *, done: bool) -> None:
+    """ServiceError for a completion that broke off, and for tool calls that were cut short: they cannot be run."""
+    if reason is None and not done:
+        raise ServiceError("the stream ended without finish_reason and without [DONE]: it broke off")
+    if reason in _BROKEN_OFF:
+        raise ServiceError(f"the completion broke off: its finish_reason is {reason!r}")
+    if reason in _CUT_SHORT and message.get("tool_calls"):
+        raise ServiceError(f"the completion ended within its tool calls: its finish_reason is {reason!r}")
 
 
 def _error_in(error: Any) -> Any:
@@ -180,6 +228,8 @@ def _add(message: Message, delta: Mapping[str, Any]) -> None:
     elif isinstance(delta.get("content"), list):
         texts = [str(part.get("text", "")) for part in delta["content"] if isinstance(part, Mapping)]
         message["content"] = (message["content"] or "") + "".join(texts)
+    if isinstance(delta.get("refusal"), str):
+        message["refusal"] = message.get("refusal", "") + delta["refusal"]
     for place, part in enumerate(delta.get("tool_calls") or ()):
         _add_call(message.setdefault("tool_calls", []), part, part.get("index", place))
 

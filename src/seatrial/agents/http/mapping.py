@@ -19,14 +19,17 @@ it has parts; a part that is missing is null. `$$` at a text's start is a dollar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from seatrial.agents.expressions import check_path, read_path
-from seatrial.agents.http.client import ServiceError
+from seatrial.agents.http.client import Response, ServiceError
+from seatrial.agents.messages import meant_tokens
 from seatrial.core.agent_run import AgentRun, HandoffEvent, ModelCall, ToolCall
+from seatrial.core.encoding import dumps, to_json
 from seatrial.core.trace import Observable, StopReason
+from seatrial.environment.reports import check_handoff, check_tool_call, figure, usage_of
 from seatrial.errors import UsageError, did_you_mean
 
 __all__ = ["Reading", "Template", "Wanted"]
@@ -41,6 +44,8 @@ _ITEMS = {
 }
 """What is a list of objects, with their fields."""
 _WHOLE = ("answer", "outcome", "safety_events", "events", "cost_usd", "latency_ms", "stop_reason")
+_SHOWN = 500
+"""Characters of an error that a message shows."""
 _OBSERVED = {
     "tool_calls": (Observable.TOOL_CALLS,),
     "handoffs": (Observable.HANDOFFS,),
@@ -141,17 +146,27 @@ class Wanted:
         """Evidence that is seen in every response, because it is said where it stands."""
         return frozenset(kind for key in self._places for kind in _OBSERVED.get(key, ()))
 
-    def read(self, responses: Sequence[Any]) -> Reading:
-        """What a response says, or a stream of them: its texts are joined and its lists put together.
+    def read(self, response: Response) -> Reading:
+        """What a response says; a stream's texts are joined and its lists put together.
 
-        Raises ServiceError naming what is not where it should be.
+        Raises ServiceError naming what is not where it should be, and for an error that a stream tells of.
         """
+        responses = response.parts
+        if response.streamed and not self._maps_error():
+            _check_no_error(responses)
         if self._by_name:
             return self._read_by_name(responses)
         found = {key: _joined([self._at(place, one) for one in responses]) for key, place in self._places.items()}
         if "answer" in self._places and found["answer"] is None and not found.get("approvals"):
             self._check_answer(responses)
         return _reading(found, None if "answer" in self._places else responses[-1] if responses else None)
+
+    def _maps_error(self) -> bool:
+        """Whether `error` of a response is something that was asked for."""
+        paths = [
+            path for place in self._places.values() for path in ((place.path,) if place.path else place.parts.values())
+        ]
+        return any(path.partition(".")[0].partition("[")[0] == "error" for path in paths)
 
     def _read_by_name(self, responses: Sequence[Any]) -> Reading:
         names = (*_ITEMS, *_WHOLE)
@@ -176,6 +191,13 @@ class Wanted:
             read_path(responses[-1] if responses else None, self._places["answer"].path)
         except LookupError as error:
             raise ServiceError(f"agent output: the response has no answer at {error}") from error
+
+
+def _check_no_error(events: Sequence[Any]) -> None:
+    """A stream that has begun well has no other way to say that it failed."""
+    for event in events:
+        if isinstance(event, Mapping) and event.get("error"):
+            raise ServiceError(f"an event of the stream is an error: {dumps(to_json(event['error']))[:_SHOWN]}")
 
 
 def _parted(item: Any, parts: Mapping[str, str]) -> dict[str, Any]:
@@ -220,10 +242,17 @@ def _reading(found: Mapping[str, Any], whole: Any) -> Reading:
         outcome=found.get("outcome") or {},
         safety_events=found.get("safety_events") or (),
         usage=_items(found, "usage", ModelCall),
-        latency_ms=found.get("latency_ms"),
-        estimated_cost_usd=found.get("cost_usd"),
+        latency_ms=_figure(found, "latency_ms"),
+        estimated_cost_usd=_figure(found, "cost_usd"),
     )
     return Reading(run, _listed(found, "approvals"), _listed(found, "events"), _stop_reason(found.get("stop_reason")))
+
+
+def _figure(found: Mapping[str, Any], key: str) -> float | None:
+    try:
+        return figure(found.get(key), f"{key} of the response")
+    except (TypeError, ValueError) as error:
+        raise ServiceError(str(error)) from error
 
 
 def _stop_reason(said: Any) -> StopReason:
@@ -250,13 +279,22 @@ def _items(found: Mapping[str, Any], key: str, kind: type) -> list[Any]:
         given = _own_names(item)
         for name in given:
             if name not in _ITEMS[key]:
-                known = did_you_mean(str(name), list(_ITEMS[key]))
+                known = (meant_tokens if key == "usage" else did_you_mean)(str(name), list(_ITEMS[key]))
                 raise ServiceError(f"{key}[{place}] of the response has the unknown field {name!r}; {known}")
         try:
             items.append(kind(**given))
-        except TypeError as error:
-            raise ServiceError(f"{key}[{place}] of the response: {error}") from error
+            _CHECKS[key](items[-1])
+        except (TypeError, ValueError) as error:
+            said = str(error).removeprefix(f"{kind.__name__}.")
+            raise ServiceError(f"{key}[{place}] of the response: {said}") from error
     return items
+
+
+_CHECKS: Mapping[str, Callable[[Any], object]] = {
+    "tool_calls": check_tool_call,
+    "handoffs": check_handoff,
+    "usage": usage_of,
+}
 
 
 def _own_names(item: Mapping[str, Any]) -> dict[str, Any]:
