@@ -254,6 +254,8 @@ class TrialAttempt:
                 self.on_agent(False)
             if self._recorded:
                 await self._end_recording(course)
+            if environment.replayed_elsewhere:
+                course.calls = course.calls.and_those(TrialCalls(environment.replayed_elsewhere))
             if course.ready and environment.outcome:
                 with environment.activate(), course.log.active():
                     await _observe(environment, course)
@@ -277,8 +279,6 @@ class TrialAttempt:
         agent made of it."""
         broken_off = course.cut and course.stop_reason is StopReason.HARNESS_ERROR
         course.calls = await self._recording.finish("agent", keep=not broken_off)
-        if self.environment.replayed_elsewhere:
-            course.calls = course.calls.and_those(TrialCalls(self.environment.replayed_elsewhere))
         if course.calls.problem:
             course.stop_reason, course.broken = StopReason.HARNESS_ERROR, InvalidReason.HARNESS
             course.error, course.detail = None, f"cassettes: {course.calls.problem}"
