@@ -189,7 +189,7 @@ class AskedCalls:
         try:
             return await body()
         except BaseException:
-            self._trial.recorder.amend(number, completed=False)
+            self._trial.recorder.settle_handoff(number, completed=False)
             raise
 
     def hand_over(self, call: AskedCall, *, completed: bool = True) -> int:

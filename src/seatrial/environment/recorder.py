@@ -378,6 +378,14 @@ class Recorder:
         fields = {"reason": said, "context": shown, "completed": completed, "step": step, "agent": str(source)}
         return self._begin(Handoff, source=str(source), target=str(target), **fields)
 
+    def settle_handoff(self, number: int, *, completed: bool) -> None:
+        """Only now it is known whether a hand-off on record was completed; who has the conversation follows."""
+        with self._lock:
+            self._fields(number)["completed"] = completed
+            made = [fields for kind, fields in self._entries if kind is Handoff and fields["completed"]]
+            self._active_agent = made[-1]["target"] if made else None
+            self._changed(number)
+
     def approval(
         self,
         action: str,

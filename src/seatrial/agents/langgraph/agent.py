@@ -20,6 +20,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -30,7 +31,7 @@ from seatrial.agents.langchain.watching import watching
 from seatrial.agents.langgraph.interrupts import Approver
 from seatrial.agents.langgraph.mapping import GraphInput, Mapper
 from seatrial.agents.langgraph.saver import trial_saver
-from seatrial.agents.langgraph.tools import graphs_in, tools_of
+from seatrial.agents.langgraph.tools import graphs_in, nodes_at, tools_of
 from seatrial.core.ports import Answer, TurnInput
 from seatrial.core.project import AgentSpec
 from seatrial.core.trace import Observable, StopReason
@@ -90,6 +91,7 @@ class LangGraphSession:
             agents=[name for name, node in graph.nodes.items() if node.subgraphs],
             tools=tools_of(graph),
             answers_by_tool=any("structured_response" in one.channels for one in graphs_in(graph)),
+            nodes_at=partial(nodes_at, graph),
         )
         self._approver = Approver(self._recorder)
 
