@@ -34,11 +34,11 @@ from seatrial.core.trace import (
     Usage,
 )
 from seatrial.environment.failure import TrialOver, error_text
+from seatrial.environment.handing_over import asked_handoff, is_handoff_tool
+from seatrial.environment.reported_once import each_once, identity_of, identity_of_entry
 from seatrial.environment.reports import (
     check_handoff,
     check_tool_call,
-    identity_of,
-    identity_of_entry,
     read_arguments,
     usage_of,
 )
@@ -51,6 +51,9 @@ class StepLimitReached(BaseException):
     """The trial's hard stop. A BaseException, so that an agent's own `except Exception` does not swallow it."""
 
 
+_OPEN = "open"
+"""Marks a hand-off whose tool has begun and not ended."""
+_HANDOFF = frozenset(Handoff.model_fields)
 _Entry = tuple[type, dict[str, Any]]
 _KINDS: dict[str, type] = {
     kind.model_fields["kind"].default: kind
@@ -87,6 +90,8 @@ class Recorder:
         """Called once, before the events are final: for an adapter that learns late what happened."""
         self.on_change: Callable[[dict[str, Any]], None] | None = None
         """Called with every change of the record as it happens, as JSON data that `apply` takes."""
+        self.identity: Callable[[], str | None] = lambda: None
+        """Who acts before the first hand-off, for tool calls that hand over."""
         self.spending = Spending()
         """What its model calls cost, and when it must stop."""
         self._entries: list[_Entry] = []
@@ -138,7 +143,8 @@ class Recorder:
         self._over = True
 
     def freeze(self) -> tuple[Event, ...]:
-        """The events so far. A tool call that never ended has failed with `never ended`.
+        """The events so far. A tool call that never ended has failed with `never ended`; a hand-off whose tool never
+        ended was not completed.
 
         An approval that was denied or stayed unanswered, and of whose action there is no tool call, stopped that call:
         it stands at the end as a refused one.
@@ -152,6 +158,8 @@ class Recorder:
             _move_up(fields, gone)
             if kind is ToolCallEvent and "state" not in fields:
                 fields.update(state=CallState.FAILED, error="never ended")
+            if fields.pop(_OPEN, False):
+                fields["completed"] = False
             events.append(kind(**fields))
         return (*events, *_stopped_calls(events))
 
@@ -206,9 +214,12 @@ class Recorder:
             self._fields(number).update(fields)
             self._changed(number)
 
-    def _count_step(self, *, model: bool) -> None:
+    def _check_not_over(self) -> None:
         if self._over:
             raise TrialOver("the trial is over: no call begins any more")
+
+    def _count_step(self, *, model: bool) -> None:
+        self._check_not_over()
         with self._lock:
             self._model_calls += model
             self._tool_calls += not model
@@ -262,12 +273,15 @@ class Recorder:
         reported: bool = False,
     ) -> int:
         """A tool call begins. `asked` is what the model asked for, when it differs; `step` the model call's number.
+        A call of a hand-off tool is put on record as the hand-off that it is.
 
         Raises StepLimitReached when no model call was seen and there were as many tool calls as allowed, and
         CostLimitReached when the trial may spend no more, unless the call is `reported` after it happened.
         """
         if not reported:
             self.spending.check()
+        if is_handoff_tool(str(name)):
+            return self._begin_handoff(str(name), arguments, agent=agent, step=step)
         self._count_step(model=False)
         read, malformed = read_arguments(arguments)
         fields: dict[str, Any] = {"name": str(name), "call_id": call_id, "agent": agent, "arguments": read}
@@ -278,6 +292,18 @@ class Recorder:
             as_asked, _ = read_arguments(asked)
             fields["asked"] = as_asked if as_asked != read else None
         return self._begin(ToolCallEvent, **fields)
+
+    def _begin_handoff(self, name: str, arguments: Any, *, agent: str | None, step: int | None) -> int:
+        """The target may act within the tool's body already, so it has the conversation from now on."""
+        self._check_not_over()
+        asked = asked_handoff(name, arguments)
+        self.observe(Observable.HANDOFFS)
+        if asked.context is not None:
+            self.observe(Observable.HANDOFF_CONTEXT)
+        source = agent or self._active_agent or self.identity() or "agent"
+        number = self.handoff(source, asked.target, reason=asked.reason, context=asked.context, step=step)
+        self._finish(number, **{_OPEN: True})
+        return number
 
     def _attempt(self, call_id: str) -> int:
         with self._lock:
@@ -302,6 +328,9 @@ class Recorder:
         if state is None:
             state = CallState.EXECUTED if error is None else CallState.FAILED
         fields = self._fields(number)
+        if fields.pop(_OPEN, False):
+            self.settle_handoff(number, completed=state is CallState.EXECUTED)
+            return
         if fields["malformed"] and state is CallState.EXECUTED and fields.get("stand_in"):
             state = CallState.INVALID_ARGUMENTS
         result_json = to_json(result)
@@ -319,13 +348,17 @@ class Recorder:
 
     def amend(self, number: int, **fields: Any) -> None:
         """Correct fields of an event already begun, when an adapter learns more (JSON data only)."""
-        self._finish(number, **fields)
+        kind = self._entries[number - 1][0]
+        is_handoff = kind is Handoff  # a tool's call that turned out to be one has less to tell
+        self._finish(number, **{key: value for key, value in fields.items() if not is_handoff or key in _HANDOFF})
 
     def tell(self, number: int, told: Any) -> None:
         """What the model was told of a tool call, where the adapter learns that later."""
         shown = to_json(told)
         with self._lock:
-            fields = self._fields(number)
+            kind, fields = self._entries[number - 1]
+            if kind is Handoff:
+                return
             fields["told"] = shown if shown != fields.get("result") else None
             self._changed(number)
 
@@ -357,6 +390,8 @@ class Recorder:
         with self._lock:
             self._withdrawn.append(number)
             self._tell({"withdrawn": [number]})
+            if self._entries[number - 1][0] is Handoff:
+                return
             self._tool_calls -= 1
             self._attempts[self._fields(number).get("call_id") or ""] -= 1
 
@@ -458,6 +493,7 @@ class Recorder:
         What stands in both, or was recorded in this turn as it happened, is recorded once. Where the order between
         tool calls and hand-offs stays unknown, `ordered` becomes False.
         """
+        events, others = each_once(events), each_once(others)
         known = Counter(identity_of_entry(kind, fields) for kind, fields in self._this_turn())
         listed = Counter(identity_of(item) for item in events)
         rest = [item for item in others if not _take(listed, identity_of(item))]
@@ -523,11 +559,6 @@ def _stopped_calls(events: Sequence[Event]) -> Iterator[ToolCallEvent]:
         )
         calls.append(stopped)
         yield stopped
-
-
-def is_handoff_tool(name: str) -> bool:
-    """Whether a tool of this name hands the conversation over: such a call is a hand-off, never a tool call."""
-    return name == "handoff" or name.startswith("transfer_to_")
 
 
 def _is_of(approval: Approval, call: ToolCallEvent) -> bool:

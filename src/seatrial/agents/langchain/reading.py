@@ -9,9 +9,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from seatrial.agents.asked import handed_over
 from seatrial.core.encoding import to_json
 from seatrial.core.trace import Usage
+from seatrial.environment.handing_over import handed_over
 
 __all__ = [
     "HANDOFF_MARK",
