@@ -60,7 +60,10 @@ class GoogleADKAgent:
         version that cannot be observed."""
         spec = spec or AgentSpec()
         if not isinstance(target, (App, Runner, BaseNode)):
-            raise UsageError(f"a {type(target).__name__} is no Google ADK agent; give an App, a root agent or a Runner")
+            raise UsageError(
+                f"an object of type {type(target).__name__} is no Google ADK agent; "
+                "give an App, a root agent or a Runner"
+            )
         self._target = target
         self._mapper = Mapper(spec.input, spec.output)
         if not is_heard():

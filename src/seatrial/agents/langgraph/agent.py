@@ -56,7 +56,10 @@ class LangGraphAgent:
         """UsageError when the target is no compiled graph, or the spec's input or output do not fit it."""
         spec = spec or AgentSpec()
         if not hasattr(target, "get_state"):
-            raise UsageError(f"a {type(target).__name__} is no compiled LangGraph graph; give the result of .compile()")
+            raise UsageError(
+                f"an object of type {type(target).__name__} is no compiled LangGraph graph; "
+                "give the result of .compile()"
+            )
         self._graph = target
         self._mapper = Mapper(_input_keys(target), spec.input, spec.output)
 

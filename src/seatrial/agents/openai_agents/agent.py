@@ -45,7 +45,9 @@ class OpenAIAgentsAgent:
         """UsageError when the target is no agent, or the spec's input or output make no sense."""
         spec = spec or AgentSpec()
         if not isinstance(target, Agent):
-            raise UsageError(f"a {type(target).__name__} is no agent of the OpenAI Agents SDK; give its Agent")
+            raise UsageError(
+                f"an object of type {type(target).__name__} is no agent of the OpenAI Agents SDK; give its Agent"
+            )
         self._agent = target
         self._mapper = Mapper(spec.input, spec.output)
         listen()

@@ -49,7 +49,9 @@ class PydanticAIAgent:
         """UsageError when the target is no agent, or the spec's input or output make no sense."""
         spec = spec or AgentSpec()
         if not isinstance(target, AbstractAgent):
-            raise UsageError(f"a {type(target).__name__} is no Pydantic AI agent; give an Agent, or a factory of one")
+            raise UsageError(
+                f"an object of type {type(target).__name__} is no Pydantic AI agent; give an Agent, or a factory of one"
+            )
         self._agent = target
         self._mapper = Mapper(target.deps_type, spec.input, spec.output)
         listen()
