@@ -312,6 +312,8 @@ def test_a_limit_that_is_set_for_the_run_is_a_hard_stop_too() -> None:
     spec = AgentSpec(input={"run_config": {"max_llm_calls": 2}})
     driven = drive(agent(*[say(calls=[("add", {"a": 1})])] * 9), spec=spec)
     assert (driven.trace.stop_reason, driven.trace.steps) == (StopReason.MAX_STEPS, 2)
+    assert driven.record.detail.startswith("max_steps: the agent's own max_llm_calls was reached (")
+    assert "`2`" in driven.record.detail
 
 
 def test_a_limit_of_money_ends_the_trial() -> None:

@@ -44,11 +44,17 @@ from seatrial.environment.reports import (
 )
 from seatrial.environment.spending import CostLimitReached, Spending
 
-__all__ = ["Recorder", "StepLimitReached", "error_text", "is_handoff_tool", "read_arguments"]
+__all__ = ["Recorder", "StepLimitReached", "error_text", "is_handoff_tool", "limit_of_its_own", "read_arguments"]
 
 
 class StepLimitReached(BaseException):
     """The trial's hard stop. A BaseException, so that an agent's own `except Exception` does not swallow it."""
+
+
+def limit_of_its_own(limit: str, error: Exception) -> StepLimitReached:
+    """What ends a trial whose agent, or its framework, has reached a limit of its own, in the framework's words."""
+    said = str(error).partition("\n")[0]
+    return StepLimitReached(f"the agent's own {limit} was reached ({said})")
 
 
 _OPEN = "open"

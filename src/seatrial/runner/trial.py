@@ -348,8 +348,8 @@ async def _agent_turns(
             environment.pace.on_wait = _extending(limit, attempt.on_wait)
             with environment.activate(), course.log.active():
                 await _converse(environment, agent, planned, course)
-    except (StepLimitReached, CostLimitReached):
-        course.stop_reason = StopReason.MAX_STEPS
+    except (StepLimitReached, CostLimitReached) as reached:
+        course.stop_reason, course.detail = StopReason.MAX_STEPS, f"max_steps: {reached}"
     except FixtureError as error:  # an adapter's own `reset`: its surroundings failed, not the agent
         course.stop_reason, course.broken = StopReason.HARNESS_ERROR, InvalidReason.FIXTURE
         course.detail = f"fixture: {error}"
@@ -374,12 +374,14 @@ def _note_limits(environment: TrialEnvironment, course: _Course) -> None:
     """A hard stop that was reached is why the trial ended, whatever the agent made of it."""
     spending = environment.recorder.spending
     if environment.recorder.limit_reached:
-        course.stop_reason, course.error = StopReason.MAX_STEPS, None
+        course.stop_reason, course.error, course.detail = StopReason.MAX_STEPS, None, ""
     elif spending.unpriced is not None:
         course.stop_reason, course.error, course.broken = StopReason.BUDGET, None, InvalidReason.HARNESS
         course.detail = f"budget: the price of model {spending.unpriced!r} is unknown"
     elif spending.over and course.stop_reason is not StopReason.HARNESS_ERROR:
-        course.stop_reason, course.error = StopReason.BUDGET, None
+        course.stop_reason, course.error, course.detail = StopReason.BUDGET, None, ""
+    elif course.stop_reason is StopReason.MAX_STEPS and not course.detail:
+        course.detail = "max_steps: the agent said that it reached a limit of its own"
 
 
 def _extending(limit: asyncio.Timeout, told: Callable[[float], None]) -> Callable[[float], None]:

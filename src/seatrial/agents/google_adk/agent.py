@@ -37,7 +37,7 @@ from seatrial.agents.google_adk.recording import recording
 from seatrial.core.ports import Answer, TurnInput
 from seatrial.core.project import AgentSpec
 from seatrial.core.trace import Observable, StopReason
-from seatrial.environment.recorder import StepLimitReached
+from seatrial.environment.recorder import StepLimitReached, limit_of_its_own
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.errors import UsageError
 
@@ -108,7 +108,7 @@ class GoogleADKSession:
             with self._trial.activate(), recording.by(lambda: self._recorder):
                 return await self._answer(given)
         except LlmCallsLimitExceededError as error:
-            raise StepLimitReached(str(error)) from error
+            raise limit_of_its_own("max_llm_calls", error) from error
         except BaseException:
             self._recorder.broke_off()
             raise

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from seatrial.core.encoding import to_json
-from seatrial.core.trace import Usage
+from seatrial.core.trace import Usage, count_of
 from seatrial.environment.handing_over import handed_over
 
 __all__ = [
@@ -68,7 +68,7 @@ def usage_of(message: Any) -> Usage | None:
 
 def _tokens(details: Mapping[str, Any], *names: str) -> int | None:
     """Sum of the details of these names, also with a provider's prefix (`priority_cache_read`); None without any."""
-    found = [value for key, value in details.items() if key.endswith(names) and isinstance(value, int)]
+    found = [count for key, value in details.items() if key.endswith(names) and (count := count_of(value)) is not None]
     return sum(found) if found else None
 
 

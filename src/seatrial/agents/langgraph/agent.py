@@ -35,7 +35,7 @@ from seatrial.agents.langgraph.tools import graphs_in, nodes_at, tools_of
 from seatrial.core.ports import Answer, TurnInput
 from seatrial.core.project import AgentSpec
 from seatrial.core.trace import Observable, StopReason
-from seatrial.environment.recorder import StepLimitReached
+from seatrial.environment.recorder import StepLimitReached, limit_of_its_own
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.errors import UsageError
 
@@ -179,7 +179,7 @@ class LangGraphSession:
             with self._trial.activate(), watching(self._recorder):
                 yield
         except GraphRecursionError as error:
-            raise StepLimitReached(str(error)) from error
+            raise limit_of_its_own("recursion_limit", error) from error
         finally:
             self._recorder.close(_messages(self._graph.get_state(config).values))
 

@@ -27,7 +27,7 @@ from seatrial.agents.pydantic_ai.recording import recording
 from seatrial.core.ports import Answer, TurnInput
 from seatrial.core.project import AgentSpec
 from seatrial.core.trace import Observable, StopReason
-from seatrial.environment.recorder import StepLimitReached
+from seatrial.environment.recorder import StepLimitReached, limit_of_its_own
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.errors import UsageError
 
@@ -85,7 +85,7 @@ class PydanticAISession:
                 return await self._answer(given)
         except UsageLimitExceeded as error:
             if any(limit in str(error) for limit in _COUNTED):
-                raise StepLimitReached(str(error)) from error
+                raise limit_of_its_own("usage limit", error) from error
             raise
         finally:
             self._recorder.close()
