@@ -12,7 +12,7 @@ from llama_index.core.agent.workflow import AgentWorkflow, FunctionAgent
 from seatrial.agents.detect import agent_for
 from seatrial.core.project import AgentSpec
 from seatrial.errors import UsageError
-from seatrial.testing import ScriptedAgentsModel, ScriptedLLM, say
+from seatrial.testing import ScriptedAgentsModel, ScriptedLLM
 
 no_function = 42
 
@@ -22,13 +22,13 @@ def graph() -> Any:
 
 
 def workflow() -> Any:
-    return AgentWorkflow(agents=[FunctionAgent(name="a", llm=ScriptedLLM(script=[say("x")]), tools=[])])
+    return AgentWorkflow(agents=[FunctionAgent(name="a", llm=ScriptedLLM(script=[]), tools=[])])
 
 
 def openai_agent() -> Any:
     from agents import Agent
 
-    return Agent("a", model=ScriptedAgentsModel(script=[say("x")]))
+    return Agent("a", model=ScriptedAgentsModel([]))
 
 
 def pydantic_agent() -> Any:
@@ -115,7 +115,7 @@ def test_a_workflow_whose_run_is_the_user_s_own_may_take_anything() -> None:
         def run(self, topic: str) -> Any:
             return super().run(user_msg=topic)
 
-    agent = Own(agents=[FunctionAgent(name="a", llm=ScriptedLLM(script=[say("x")]), tools=[])])
+    agent = Own(agents=[FunctionAgent(name="a", llm=ScriptedLLM(script=[]), tools=[])])
     assert agent_for(agent, AgentSpec(input={"topic": "$message"})).kind == "llamaindex"
 
 

@@ -106,7 +106,7 @@ def test_agents_are_found_by_their_class_and_anything_else_is_refused() -> None:
     root = agent(say("x"))
     for target in (root, App(name="shop", root_agent=root), InMemoryRunner(app=App(name="a", root_agent=root))):
         assert agent_for(target).kind == "google_adk"
-    with pytest.raises(UsageError, match="a ScriptedLlm is no Google ADK agent"):
+    with pytest.raises(UsageError, match="object of type ScriptedLlm is no Google ADK agent"):
         agent_for(ScriptedLlm(script=[]), AgentSpec(kind="google_adk"))
 
 

@@ -157,3 +157,33 @@ def test_malformed_arguments_hand_nothing_of_a_context_over() -> None:
     recorder.end_tool_call(number, error="no JSON", state=CallState.INVALID_ARGUMENTS)
     assert routes(recorder) == [("agent", "boss", False)]
     assert only(recorder).context is None
+
+
+@pytest.mark.parametrize("completed", [True, False])
+def test_a_handoff_that_a_tool_recorded_is_the_one_that_the_model_asked_for(completed: bool) -> None:
+    recorder = Recorder()
+    step = recorder.begin_model_call("m", agent="desk")
+    recorder.end_model_call(step)
+    recorder.end_tool_call(recorder.begin_tool_call("transfer_to_boss", {"order": 1}), result="ok")
+    recorder.handoff("desk", "boss", completed=completed, step=step)
+    (event,) = [event for event in recorder.freeze() if isinstance(event, Handoff)]
+    assert (event.source, event.target, event.step, event.completed) == ("desk", "boss", step, True)
+    assert event.context == {"order": 1}
+
+
+def test_a_second_handoff_that_the_model_asks_for_is_another_one() -> None:
+    recorder = Recorder()
+    for _ in range(2):
+        step = recorder.begin_model_call("m")
+        recorder.handoff("desk", "boss", step=step)
+    assert len([event for event in recorder.freeze() if isinstance(event, Handoff)]) == 2
+
+
+def test_a_handoff_that_a_model_asked_for_is_found_by_the_call_that_makes_it() -> None:
+    recorder = Recorder()
+    assert recorder.open_handoff("transfer_to_boss", {}) is None
+    number = recorder.handoff("desk", "boss", step=recorder.begin_model_call("m"))
+    assert recorder.open_handoff("transfer_to_boss", {"order": 1}) == number
+    assert recorder.open_handoff("handoff", {"to": "boss"}) == number
+    assert recorder.open_handoff("transfer_to_boss", {}, besides={number}) is None
+    assert recorder.open_handoff("transfer_to_clerk", {}) is None

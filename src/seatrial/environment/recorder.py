@@ -109,6 +109,7 @@ class Recorder:
         self._attempts: dict[str, int] = defaultdict(int)
         self._over = False
         self._withdrawn: list[int] = []
+        self._by_tool: set[int] = set()
 
     # --- what is there ---------------------------------------------------------------------------------------------
 
@@ -308,6 +309,7 @@ class Recorder:
             self.observe(Observable.HANDOFF_CONTEXT)
         source = agent or self._active_agent or self.identity() or "agent"
         number = self.handoff(source, asked.target, reason=asked.reason, context=asked.context, step=step)
+        self._by_tool.add(number)
         self._finish(number, **{_OPEN: True})
         return number
 
@@ -388,6 +390,15 @@ class Recorder:
                     return int(fields["number"])
         return None
 
+    def open_handoff(self, name: str, arguments: Any, *, besides: Collection[int] = ()) -> int | None:
+        """Number of the first hand-off of this turn that a model asked for by such a call; none of `besides`."""
+        target = asked_handoff(name, arguments).target
+        for kind, fields in self._this_turn():
+            asked = kind is Handoff and fields["step"] is not None and fields["number"] not in besides
+            if asked and fields["target"] == target:
+                return int(fields["number"])
+        return None
+
     def withdraw(self, number: int) -> None:
         """Take a tool call back that did not happen after all (it runs again later, or was a hand-off).
 
@@ -411,13 +422,29 @@ class Recorder:
         completed: bool = True,
         step: int | None = None,
     ) -> int:
-        """The conversation goes from `source` to `target` (or was refused: `completed=False`)."""
+        """The conversation goes from `source` to `target` (or was refused: `completed=False`).
+
+        With the model call's number, `step`, it is the hand-off that a tool has put on record since, if one has.
+        """
+        known = None if step is None else self._handoff_by_tool(str(target), step)
+        if known is not None:
+            self._finish(known, step=step, source=str(source), agent=str(source))
+            return known
         if completed:
             self._active_agent = target
         shown = None if context is None else to_json(context)
         said = None if reason is None else str(reason)
         fields = {"reason": said, "context": shown, "completed": completed, "step": step, "agent": str(source)}
         return self._begin(Handoff, source=str(source), target=str(target), **fields)
+
+    def _handoff_by_tool(self, target: str, step: int) -> int | None:
+        """Number of a hand-off to this target that a tool's call made after model call `step`, and no model claims."""
+        with self._lock:
+            for kind, fields in self._entries[step:]:
+                made = kind is Handoff and fields["number"] in self._by_tool - set(self._withdrawn)
+                if made and fields["target"] == target and fields["step"] is None:
+                    return int(fields["number"])
+        return None
 
     def settle_handoff(self, number: int, *, completed: bool) -> None:
         """Only now it is known whether a hand-off on record was completed; who has the conversation follows."""

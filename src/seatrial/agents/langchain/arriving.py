@@ -35,7 +35,9 @@ class Arrivals:
         node = destination_of(command)
         if node is None:
             return True
-        nodes = self._nodes_at and self._nodes_at(namespace, parent=goes_to_parent(command))
+        if self._nodes_at is None:
+            return None
+        nodes = self._nodes_at(namespace, parent=goes_to_parent(command))
         return None if nodes is None else node in nodes
 
     def await_node(self, node: str, number: int) -> None:
