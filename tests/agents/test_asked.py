@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from seatrial.agents.asked import AskedCall, AskedCalls, handed_over
+from seatrial.agents.asked import AskedCall, AskedCalls
 from seatrial.core.case import Case
 from seatrial.core.trace import Handoff, ToolCallEvent
+from seatrial.environment.handing_over import handed_over
 from seatrial.environment.trial import TrialEnvironment
 
 
@@ -89,6 +90,9 @@ def test_an_id_belongs_to_its_owner(trial: TrialEnvironment) -> None:
         ("transfer_to_billing", {}, "billing"),
         ("transfer_to_agent", {"agent_name": "billing"}, "billing"),
         ("handoff", {"target": "billing"}, "billing"),
+        ("handoff", {"to": "billing"}, "billing"),
+        ("handoff", {"to_agent": "billing"}, "billing"),
+        ("handoff", {"agent": "billing"}, "billing"),
         ("handoff", {}, "unknown"),
         ("pay", {"target": "x"}, None),
     ],

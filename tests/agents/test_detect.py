@@ -151,9 +151,9 @@ class Needy:
     [
         (lambda task, config: None, "parameter named environment or config makes it one.*but it needs task too"),
         (Needy, "Needy is a factory .a class makes it one.*but it needs client too"),
-        (5, "a int is no agent that this version knows; an agent is a function of the input"),
-        ("text", "a str is no agent"),
-        (None, "a NoneType is no agent"),
+        (5, "an object of type int is no agent that this version knows; an agent is a function of the input"),
+        ("text", "an object of type str is no agent"),
+        (None, "an object of type NoneType is no agent"),
     ],
 )
 def test_what_is_no_agent_is_refused_with_what_is_accepted(target: Any, message: str) -> None:
@@ -164,9 +164,9 @@ def test_what_is_no_agent_is_refused_with_what_is_accepted(target: Any, message:
 @pytest.mark.parametrize(
     ("built", "message"),
     [
-        (None, "the factory returned None; an agent is"),
-        (lambda: None, "the factory returned another factory"),
-        (7, "a int is no agent"),
+        (None, "taken for a factory because it has a parameter named config, returned None, which is no agent"),
+        (lambda: None, "returned another factory; return what answers the input"),
+        (7, "because it has a parameter named config, returned an object of type int, which is no agent"),
     ],
 )
 def test_a_factory_must_give_an_agent(built: Any, message: str, trial: TrialEnvironment) -> None:
@@ -192,6 +192,59 @@ def test_frameworks_are_told_by_their_modules_names_without_importing_them() -> 
 def test_an_unknown_kind_names_the_nearest() -> None:
     with pytest.raises(UsageError, match="unknown agent 'functoin'; did you mean 'function'"):
         agent_for(echo, AgentSpec(kind="functoin"))
+
+
+class Asked:
+    def invoke(self, case: Any) -> Any:
+        return case
+
+
+class Called:
+    def __call__(self, task: Any) -> Any:
+        return task
+
+
+@pytest.mark.parametrize("key", ["input", "output"])
+@pytest.mark.parametrize("target", [echo, Asked(), Called(), Asked, Called])
+@pytest.mark.parametrize("kind", [None, "function", "otel"])
+def test_a_function_takes_neither_input_nor_output(target: Any, key: str, kind: str | None) -> None:
+    with pytest.raises(UsageError, match=f"a function takes no `{key}`"):
+        agent_for(target, AgentSpec(kind=kind, **{key: "x"}))
+
+
+def test_a_function_that_a_factory_builds_takes_neither(trial: TrialEnvironment) -> None:
+    with pytest.raises(UsageError, match="a function takes no `input`"):
+        agent_for(lambda config: echo, AgentSpec(input="$message")).open(trial)
+
+
+def test_spans_on_file_take_neither(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="a folder of spans takes no `output`"):
+        load_agent(AgentSpec(kind="otel", target=str(tmp_path), output="x"))
+
+
+def ready() -> str:
+    return "ok"
+
+
+def test_a_function_without_parameters_was_taken_for_a_factory(trial: TrialEnvironment) -> None:
+    expected = "ready, taken for a factory because it has no parameters, returned an object of type str.*take the input"
+    with pytest.raises(UsageError, match=expected):
+        agent_for(ready).open(trial)
+
+
+@pytest.mark.parametrize("target", ["ftp://x/y", "ws://localhost:8000", "file:///a/b"])
+def test_a_url_of_another_scheme_is_refused(target: str) -> None:
+    for ask in (lambda: load_agent(AgentSpec(target=target)), lambda: agent_for(target)):
+        with pytest.raises(UsageError, match="only http:// and https:// are supported"):
+            ask()
+
+
+@pytest.mark.parametrize(
+    "name", ["LangGraph", "LlamaIndex", "OpenAI Agents SDK", "Pydantic AI", "Google ADK", "command"]
+)
+def test_what_an_agent_may_be_names_every_framework(name: str) -> None:
+    with pytest.raises(UsageError, match=name):
+        agent_for(5)
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def test_agents_are_found_by_their_class_and_anything_else_is_refused() -> None:
     root = agent(say("x"))
     for target in (root, App(name="shop", root_agent=root), InMemoryRunner(app=App(name="a", root_agent=root))):
         assert agent_for(target).kind == "google_adk"
-    with pytest.raises(UsageError, match="a ScriptedLlm is no Google ADK agent"):
+    with pytest.raises(UsageError, match="object of type ScriptedLlm is no Google ADK agent"):
         agent_for(ScriptedLlm(script=[]), AgentSpec(kind="google_adk"))
 
 
@@ -312,6 +312,8 @@ def test_a_limit_that_is_set_for_the_run_is_a_hard_stop_too() -> None:
     spec = AgentSpec(input={"run_config": {"max_llm_calls": 2}})
     driven = drive(agent(*[say(calls=[("add", {"a": 1})])] * 9), spec=spec)
     assert (driven.trace.stop_reason, driven.trace.steps) == (StopReason.MAX_STEPS, 2)
+    assert driven.record.detail.startswith("max_steps: the agent's own max_llm_calls was reached (")
+    assert "`2`" in driven.record.detail
 
 
 def test_a_limit_of_money_ends_the_trial() -> None:

@@ -9,8 +9,8 @@ from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import InjectedToolCallId, tool
-from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.prebuilt import InjectedState
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.prebuilt import InjectedState, ToolNode
 from langgraph.types import Command
 from langgraph_swarm import create_handoff_tool, create_swarm
 
@@ -162,3 +162,95 @@ def test_a_single_unnamed_agent_goes_by_the_fixture_s_identity() -> None:
     driven = drive(graph, identity={"agent": "clerk"})
     assert driven.call.agent == "clerk"
     assert driven.call.state is CallState.EXECUTED
+
+
+# --- destinations that are not there ---------------------------------------------------------------------------------
+
+
+@tool
+def transfer_to_boss(order_id: str, tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
+    """Hand over to a node beside this tool's own."""
+    return Command(goto="boss", update={"messages": [ToolMessage("over to boss", tool_call_id=tool_call_id)]})
+
+
+@tool
+def transfer_to_human(tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
+    """Leave the graph, for a human goes on."""
+    return Command(goto=END, update={"messages": [ToolMessage("a human goes on", tool_call_id=tool_call_id)]})
+
+
+def alone(*tools: Any, **arguments: Any) -> Any:
+    """alice, whom nobody stands beside."""
+    script = [say(calls=[(tools[0].name, arguments)]), say(calls=[("look", {"what": "it"})]), say("alice is done")]
+    return create_agent(ScriptedChatModel(script=script), [*tools, look], name="alice")
+
+
+def with_boss(tool_given: Any) -> Any:
+    """A graph of a user's own whose tools can go to the node `boss` beside them."""
+    graph = StateGraph(MessagesState).add_node("tools", ToolNode([tool_given]))
+    model = ScriptedChatModel(script=[say(calls=[(tool_given.name, {"order_id": "7"})])])
+    graph.add_node("alice", lambda state: {"messages": [model.invoke(state["messages"])]})
+    graph.add_node("boss", lambda state: {"messages": [("ai", "the boss decides")]})
+    return graph.add_edge(START, "alice").add_edge("alice", "tools").compile()
+
+
+def hidden(graph: Any) -> Any:
+    """The graph behind a user's function."""
+
+    def agent(question: str) -> str:
+        return str(graph.invoke({"messages": [("user", question)]})["messages"][-1].text)
+
+    return agent
+
+
+@pytest.mark.parametrize("seen", [lambda graph: graph, hidden])
+def test_a_command_to_a_node_that_the_graph_has_not_hands_nothing_over(seen: Any) -> None:
+    driven = drive(seen(alone(transfer_to_boss, order_id="7")))
+    assert [(handoff.target, handoff.completed) for handoff in driven.handoffs] == [("boss", False)]
+    assert [(call.name, call.agent) for call in driven.calls] == [("look", "alice")]
+    assert driven.output == "alice is done"
+
+
+@pytest.mark.parametrize("seen", [lambda graph: graph, hidden])
+def test_a_command_to_a_node_beside_the_tools_hands_over(seen: Any) -> None:
+    driven = drive(seen(with_boss(transfer_to_boss)))
+    assert [(handoff.target, handoff.completed) for handoff in driven.handoffs] == [("boss", True)]
+    assert driven.output == "the boss decides"
+
+
+@pytest.mark.parametrize("seen", [lambda graph: graph, hidden])
+@pytest.mark.parametrize(("goes_to", "completed"), [("bob", True), ("carol", False)])
+def test_a_command_to_the_parent_goes_to_the_parent_s_nodes_only(seen: Any, goes_to: str, completed: bool) -> None:
+    @tool
+    def escalate_to(
+        state: Annotated[dict[str, Any], InjectedState], tool_call_id: Annotated[str, InjectedToolCallId]
+    ) -> Command[Any]:
+        """Hand over."""
+        return over_to(goes_to, state, tool_call_id)
+
+    alice = create_agent(ScriptedChatModel(script=[say(calls=[("escalate_to", {})])]), [escalate_to], name="alice")
+    graph = StateGraph(MessagesState).add_node("alice", alice, destinations=("bob",))
+    graph.add_node("bob", lambda state: {"messages": [("ai", "bob here")]})
+    driven = drive(seen(graph.add_edge(START, "alice").compile()))
+    assert [(handoff.target, handoff.completed) for handoff in driven.handoffs] == [(goes_to, completed)]
+
+
+def test_a_command_beside_a_subgraph_does_not_reach_the_parent_s_nodes() -> None:
+    graph = StateGraph(MessagesState).add_node("alice", alone(transfer_to_boss, order_id="7"))
+    graph.add_node("boss", lambda state: {"messages": [("ai", "the boss decides")]})
+    driven = drive(graph.add_edge(START, "alice").compile())
+    assert [(handoff.target, handoff.completed) for handoff in driven.handoffs] == [("boss", False)]
+
+
+def test_leaving_the_graph_hands_over_to_whom_the_tool_names() -> None:
+    driven = drive(alone(transfer_to_human))
+    assert [(handoff.target, handoff.completed) for handoff in driven.handoffs] == [("human", True)]
+
+
+def test_a_call_that_never_ran_has_an_error_and_was_told_to_nobody() -> None:
+    graph = StateGraph(MessagesState)
+    model = ScriptedChatModel(script=[say(calls=[("look", {"what": "x"})])])
+    graph.add_node("alice", lambda state: {"messages": [model.invoke(state["messages"])]})
+    driven = drive(graph.add_edge(START, "alice").compile())
+    assert driven.call.state is CallState.UNKNOWN
+    assert (driven.call.error, driven.call.told) == ("asked for, but it never ran", None)

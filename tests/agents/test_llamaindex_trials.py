@@ -202,6 +202,7 @@ def test_the_frameworks_own_limit_is_a_limit_of_steps() -> None:
     spec = AgentSpec(input={"user_msg": "$message", "max_iterations": 2})
     driven = drive(agent, spec=spec)
     assert (driven.trace.stop_reason, len(driven.model_calls)) == (StopReason.MAX_STEPS, 2)
+    assert driven.record.detail.startswith("max_steps: the agent's own max_iterations was reached (Max iterations of 2")
 
 
 def test_a_tool_that_does_not_come_back_runs_into_the_time_limit() -> None:

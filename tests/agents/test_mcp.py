@@ -207,3 +207,46 @@ def test_trials_at_once_keep_apart() -> None:
     for number, driven in enumerate(asyncio.run(all_of_them())):
         assert driven.output == [[False, str(number)]]
         assert [call.name for call in driven.calls] == ["own", "price"]
+
+
+def test_a_tool_of_a_server_that_hands_over_is_a_handoff() -> None:
+    server = MCPServer("office", log_level="CRITICAL")
+
+    @server.tool()
+    def transfer_to_boss(order: str) -> str:
+        """Hand over."""
+        if order == "ghost":
+            raise ValueError("no such order")
+        return "over to the boss"
+
+    calls = [("transfer_to_boss", {"order": "ghost"}), ("transfer_to_boss", {"order": "O-1", "reason": "limit"})]
+    driven = drive(calling(*calls, server=lambda: server))
+    assert [(one.target, one.completed, one.context) for one in driven.handoffs] == [
+        ("boss", False, {"order": "ghost"}),
+        ("boss", True, {"order": "O-1"}),
+    ]
+    assert driven.calls == []
+
+
+def test_a_handoff_tool_of_a_server_that_a_framework_calls_is_one_handoff() -> None:
+    server = MCPServer("office", log_level="CRITICAL")
+
+    @server.tool()
+    def transfer_to_boss(order: str) -> str:
+        """Hand over."""
+        return "over to the boss"
+
+    async def agent(task: str) -> str:
+        from agents.mcp import MCPServerStreamableHttp
+
+        from agents import Agent, Runner
+        from seatrial.testing.openai_agents import ScriptedAgentsModel, say
+
+        script = [say(calls=[("transfer_to_boss", {"order": "O-1"}, "c1")]), say("done")]
+        async with seatrial.mcp_proxy(server) as proxy, MCPServerStreamableHttp({"url": proxy.url}) as tools:
+            desk = Agent("desk", model=ScriptedAgentsModel(script=script), mcp_servers=[tools])
+            return str((await Runner.run(desk, task)).final_output)
+
+    driven = drive(agent)
+    assert [(one.source, one.target, one.completed) for one in driven.handoffs] == [("desk", "boss", True)], driven
+    assert driven.calls == []

@@ -295,11 +295,13 @@ def test_the_limit_of_steps_is_a_hard_stop() -> None:
     driven = drive(agent(circling, look), steps=3)
     assert driven.trace.stop_reason is StopReason.MAX_STEPS
     assert (len(driven.model_calls), len(driven.calls)) == (3, 3)
+    assert driven.record.detail == "max_steps: the limit of 3 steps was reached"
 
 
 def test_the_sdks_own_limit_is_a_limit_of_steps() -> None:
     driven = drive(agent(circling, look), spec=AgentSpec(input={"input": "$message", "max_turns": 2}))
     assert (driven.trace.stop_reason, len(driven.model_calls)) == (StopReason.MAX_STEPS, 2)
+    assert driven.record.detail == "max_steps: the agent's own max_turns was reached (Max turns (2) exceeded)"
 
 
 def test_a_nested_agent_reaches_the_limit_of_steps_too() -> None:

@@ -15,7 +15,7 @@ from seatrial.agents.detect import load_agent
 from seatrial.agents.otel.files import read_spans
 from seatrial.cli import _exit_code
 from seatrial.core.project import AgentSpec
-from seatrial.core.trace import CallState, Observable
+from seatrial.core.trace import CallState, Observable, Usage
 from seatrial.errors import UsageError
 from seatrial.harness.gating import Candidate
 
@@ -417,3 +417,22 @@ def test_calls_that_were_replayed_elsewhere_stay_replayed(tmp_path: Path) -> Non
 def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path: Path) -> None:
     (tmp_path / "case.json").write_bytes(b"\xef\xbb\xbf" + otlp(model(0, 1, text="hi")).encode())
     assert driven_by(tmp_path).output == "hi"
+
+
+NO_COUNTS = [{"intValue": "-3"}, {"doubleValue": 2.5}, {"boolValue": True}, {"stringValue": "many"}]
+
+
+@pytest.mark.parametrize("value", NO_COUNTS)
+def test_a_number_of_tokens_that_is_none_is_unknown(value: dict[str, Any], tmp_path: Path) -> None:
+    said = model(0, 1, text="hi", gen_ai__usage__output_tokens=3)
+    said["attributes"].append({"key": "gen_ai.usage.input_tokens", "value": value})
+    (call,) = driven(tmp_path, said).model_calls
+    assert call.usage == Usage(output=3)
+
+
+@pytest.mark.parametrize("value", [{"doubleValue": -1.0}, {"boolValue": True}, {"stringValue": "much"}])
+def test_a_cost_that_is_no_amount_is_unknown(value: dict[str, Any], tmp_path: Path) -> None:
+    said = model(0, 1, text="hi")
+    said["attributes"].append({"key": "seatrial.cost_usd", "value": value})
+    (call,) = driven(tmp_path, said).model_calls
+    assert call.cost_usd is None

@@ -89,7 +89,7 @@ def test_nothing_is_left_on_the_agent() -> None:
 
 def test_the_agent_is_found_by_its_class_and_anything_else_is_refused() -> None:
     assert agent_for(solo(say("x"))).kind == "pydantic_ai"
-    with pytest.raises(UsageError, match="a ScriptedModel is no Pydantic AI agent"):
+    with pytest.raises(UsageError, match="object of type ScriptedModel is no Pydantic AI agent"):
         agent_for(ScriptedModel([]), AgentSpec(kind="pydantic_ai"))
 
 

@@ -102,7 +102,7 @@ class RecordsAHandoffAsAToolCall(ReferenceSession):
     caught_by = frozenset({"handoff", "refused_handoff"})
 
     def record_handoff(self, agent: Any, line: Any, step: int, *, completed: bool) -> None:
-        number = self.recorder.begin_tool_call(f"transfer_to_{line.handoff}", line.context, agent=agent.name, step=step)
+        number = self.recorder.begin_tool_call(f"ask_{line.handoff}", line.context, agent=agent.name, step=step)
         self.recorder.end_tool_call(number, result="done")
 
 
@@ -311,6 +311,16 @@ class DeclaresWhatItNeverDelivers(ReferenceSession):
 class DeliversWhatItDoesNotDeclare(ReferenceSession):
     caught_by = APPROVALS
     observes = SEEN - {Observable.APPROVALS}
+
+
+HANDOFFS = frozenset({"handoff", "refused_handoff"})
+
+
+class DeclaresWhatItsFrameworkHasNot(ReferenceSession):
+    """Whatever would show that it sees hand-offs or approvals is said to be absent."""
+
+    caught_by = APPROVALS | HANDOFFS
+    absent = dict.fromkeys((*APPROVALS, *HANDOFFS), "there is no such thing")
 
 
 class ClaimsMoreThanItDeclares(ReferenceSession):

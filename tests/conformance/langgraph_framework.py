@@ -159,8 +159,12 @@ class AskingTools(OwnGraph):
     name = "langgraph (interrupt in tools)"
 
     def build(self, script: Script) -> Any:
-        asking = [replace(agent, tools=tuple(map(asking_first, agent.tools))) for agent in script.agents]
-        return super().build(replace(script, agents=tuple(asking)))
+        return super().build(with_asking_tools(script))
+
+
+def with_asking_tools(script: Script) -> Script:
+    asking = [replace(agent, tools=tuple(map(asking_first, agent.tools))) for agent in script.agents]
+    return replace(script, agents=tuple(asking))
 
 
 def asking_first(tool: Tool) -> Tool:
@@ -209,20 +213,18 @@ def without_words(script: Script) -> Script:
 
 
 class Supervisor:
-    """langgraph-supervisor: who was handed over to answers, and the supervisor goes on."""
+    """langgraph-supervisor: who was handed over to answers, and the supervisor goes on. It has no middleware that asks
+    for approval, so its tools do."""
 
     kind = "langgraph"
     name = "langgraph (supervisor)"
     own_call_ids = False
     ways = Ways(raising_tool="ends", malformed_arguments="answers", handoff_carries=frozenset(), handoff_returns=True)
-    absent: Mapping[str, str] = dict.fromkeys(
-        ("approval_granted", "approval_denied", "approval_edited", "approval_unanswered"),
-        "a supervisor has no middleware that asks",
-    )
+    absent: Mapping[str, str] = {"approval_denied": "a supervisor's tool that raises ends the run"}
 
     def build(self, script: Script) -> Any:
+        script = with_asking_tools(without_words(script))
         first, *others = script.agents
-        script = without_words(script)
         helpers = [one for one in others if one.name in first.handoffs] or [AgentScript("clerk", ())]
         with warnings.catch_warnings():  # it uses what LangGraph has deprecated
             warnings.simplefilter("ignore")

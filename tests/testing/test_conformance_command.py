@@ -6,13 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from conformance.broken_adapters import LosesCachedTokens, adapter_with
-from conformance.reference_adapter import ReferenceFramework
+from conformance.broken_adapters import DeclaresWhatItsFrameworkHasNot, LosesCachedTokens, adapter_with
+from conformance.reference_adapter import SEEN, ReferenceFramework, ReferenceSession
+from seatrial.core.trace import Observable
 from seatrial.errors import ExitCode, UsageError
 from seatrial.testing import conformance
 from seatrial.testing.conformance.__main__ import main
 
 HONEST = "conformance.reference_adapter"
+UNPROVEN = ReferenceFramework(
+    adapter_with(DeclaresWhatItsFrameworkHasNot), kind="unproven", absent=DeclaresWhatItsFrameworkHasNot.absent
+)
 BROKEN = ReferenceFramework(adapter_with(LosesCachedTokens), kind="broken")
 
 
@@ -27,6 +31,11 @@ def test_an_honest_framework_exits_0(capsys: pytest.CaptureFixture[str]) -> None
 def test_a_failed_situation_exits_1_with_its_problems(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([f"{__name__}:BROKEN"]) is ExitCode.FAILED
     assert "usage: model call 1: usage: expected {" in capsys.readouterr().out
+
+
+def test_what_is_declared_and_shown_nowhere_exits_1(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([f"{__name__}:UNPROVEN"]) is ExitCode.FAILED
+    assert "observes approvals: expected declared, so shown by some situation" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -56,8 +65,12 @@ def test_a_matrix_that_cannot_be_written_exits_2(tmp_path: Path, capsys: pytest.
 
 
 def test_the_matrix_says_why_something_is_absent() -> None:
+    unseen = {Observable.HANDOFFS, Observable.HANDOFF_CONTEXT}
     absent = {"handoff": "one agent only", "refused_handoff": "one agent only", "usage": "no tokens"}
-    page = conformance.matrix([conformance.check(ReferenceFramework(absent=absent))])
+    honest = ReferenceFramework(
+        adapter_with(type("Honest", (ReferenceSession,), {"observes": SEEN - unseen})), absent=absent
+    )
+    page = conformance.matrix([conformance.check(honest)])
     assert "| `handoff` | – |" in page
     assert "- `usage`: no tokens.\n- `handoff`, `refused_handoff`: one agent only." in page
 

@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from conformance.broken_adapters import BROKEN, PARALLEL, NumbersStepsByTool, SeesAnswersOnly, adapter_with
+from conformance.broken_adapters import (
+    BROKEN,
+    PARALLEL,
+    DeclaresWhatItsFrameworkHasNot,
+    NumbersStepsByTool,
+    SeesAnswersOnly,
+    adapter_with,
+)
 from conformance.reference_adapter import ReferenceFramework
 from seatrial.core.trace import Observable
 from seatrial.errors import UsageError
@@ -30,7 +37,7 @@ def test_a_broken_adapter_is_caught_where_it_is_wrong_and_nowhere_else(
 ) -> None:
     if broken.caught_by & PARALLEL or hasattr(broken, "waits_in_vain"):
         monkeypatch.setattr(signals, "LIMIT_S", 0.05)
-    report = conformance.check(ReferenceFramework(adapter_with(broken)))
+    report = conformance.check(ReferenceFramework(adapter_with(broken), absent=getattr(broken, "absent", {})))
     failed = {result.situation for result in report.results if result.outcome is Outcome.FAILED}
     assert failed == broken.caught_by, str(report)
 
@@ -59,6 +66,22 @@ def test_what_a_framework_has_not_is_absent_with_its_reason() -> None:
     framework = ReferenceFramework(absent={"streaming": "it never streams"})
     result = conformance.prove(framework, "streaming")
     assert (result.outcome, result.reason) == (Outcome.ABSENT, "it never streams")
+
+
+def test_what_is_declared_must_be_shown_by_some_situation() -> None:
+    one = ReferenceFramework(absent={"approval_denied": "nobody says no"})
+    assert conformance.prove(one, "approval_denied").outcome is Outcome.ABSENT
+    none = ReferenceFramework(
+        adapter_with(DeclaresWhatItsFrameworkHasNot), absent=DeclaresWhatItsFrameworkHasNot.absent
+    )
+    with pytest.raises(AssertionError, match="observes handoffs: expected declared, so shown by some situation"):
+        conformance.prove(none, "handoff")
+    assert not conformance.check(none).passed
+
+
+def test_what_is_not_declared_may_be_absent_everywhere() -> None:
+    framework = ReferenceFramework(adapter_with(SeesAnswersOnly), absent=DeclaresWhatItsFrameworkHasNot.absent)
+    assert conformance.prove(framework, "handoff").outcome is Outcome.ABSENT
 
 
 def test_an_absent_situation_that_does_not_exist_is_named() -> None:

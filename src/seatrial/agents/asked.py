@@ -15,11 +15,12 @@ from typing import Any
 
 from seatrial.core.encoding import to_json
 from seatrial.core.trace import CallState, Observable
+from seatrial.environment.handing_over import asked_handoff, is_handoff_tool
 from seatrial.environment.observed import ObservedCall, observing
-from seatrial.environment.recorder import is_handoff_tool, read_arguments
+from seatrial.environment.recorder import read_arguments
 from seatrial.environment.trial import TrialEnvironment
 
-__all__ = ["AskedCall", "AskedCalls", "handed_over"]
+__all__ = ["AskedCall", "AskedCalls"]
 
 Body = Callable[[], Awaitable[Any]]
 
@@ -55,10 +56,7 @@ class AskedCall:
         """Whom the call hands the conversation over to; None when it is a tool call."""
         if not is_handoff_tool(self.name):
             return None
-        named = self.named
-        said = named.get("agent_name") or named.get("target") or named.get("agent")
-        own = self.name.removeprefix("transfer_to_") if self.name not in ("handoff", "transfer_to_agent") else None
-        return own or str(said or "unknown")
+        return asked_handoff(self.name, self.named).target
 
     @property
     def named(self) -> dict[str, Any]:
@@ -189,20 +187,20 @@ class AskedCalls:
         try:
             return await body()
         except BaseException:
-            self._trial.recorder.amend(number, completed=False)
+            self._trial.recorder.settle_handoff(number, completed=False)
             raise
 
     def hand_over(self, call: AskedCall, *, completed: bool = True) -> int:
         """Put a hand-off on record. Gives its event number."""
         call.settled = True
-        reason, handed = handed_over(call.named)
+        asked = asked_handoff(call.name, call.named)
         if call.shows_context:
             self._trial.recorder.observe(Observable.HANDOFF_CONTEXT)
         call.number = self._trial.recorder.handoff(
             call.agent or "agent",
             call.target or call.name,
-            reason=reason,
-            context=handed if call.shows_context else None,
+            reason=asked.reason,
+            context=(asked.context or {}) if call.shows_context else None,
             completed=completed,
             step=call.step,
         )
@@ -239,15 +237,3 @@ class AskedCalls:
                 self.put(call, CallState.REFUSED, error="not approved")
             else:
                 self.put(call, CallState.UNKNOWN, error="asked for, but it never ran")
-
-
-def handed_over(arguments: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
-    """Reason and context of a hand-off from its tool's arguments."""
-    context = {key: value for key, value in arguments.items() if key not in ("reason", "transfer_reason", "context")}
-    reason = arguments.get("reason") or arguments.get("transfer_reason")
-    nested = arguments.get("context")
-    if isinstance(nested, Mapping):
-        context.update(nested)
-    elif nested is not None:
-        context["context"] = nested
-    return (None if reason is None else str(reason)), context

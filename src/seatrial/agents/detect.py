@@ -17,6 +17,8 @@ from importlib.util import find_spec
 from typing import Any, cast
 
 from seatrial.agents import AGENTS
+from seatrial.agents.expressions import check_input, named_function, reader
+from seatrial.agents.taking import check_taken
 from seatrial.core.ports import Agent, Answer, Session, TurnInput
 from seatrial.core.project import AgentSpec
 from seatrial.core.trace import Observable
@@ -28,10 +30,12 @@ __all__ = ["FactoryAgent", "agent_for", "load_agent"]
 
 _ACCEPTED = (
     "an agent is a function of the input, a factory (a callable with parameters named environment or config, or none), "
-    "a class or object with invoke(case), a compiled LangGraph graph, a URL, or a command"
+    "a class or object with invoke(case), a compiled LangGraph graph, a LlamaIndex workflow, an agent of the OpenAI "
+    "Agents SDK or of Pydantic AI, a Google ADK agent, App or Runner, a URL (http or https), or a command"
 )
 _GIVEN = ("environment", "config")
 _URL = re.compile(r"https?://", re.IGNORECASE)
+_ANY_URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _FRAMEWORKS = (
     ("langgraph", "langgraph"),
     ("langchain_core", "langchain"),
@@ -52,6 +56,7 @@ def load_agent(spec: AgentSpec, folder: str = ".") -> Agent[TrialEnvironment]:
     UsageError when there is none, or it cannot be imported.
     """
     target = spec.target or ""
+    _check_url(target)
     if spec.kind == "otel":
         return _traced(target, spec)
     if spec.command is None and spec.sandbox != "none":
@@ -67,10 +72,16 @@ def load_agent(spec: AgentSpec, folder: str = ".") -> Agent[TrialEnvironment]:
     return agent_for(_imported(target), spec)
 
 
+def _check_url(target: str) -> None:
+    if _ANY_URL.match(target) and not _URL.match(target):
+        raise UsageError(f"agent {target!r}: only http:// and https:// are supported")
+
+
 def _traced(target: str, spec: AgentSpec) -> Agent[TrialEnvironment]:
     """An agent whose spans are its trace: spans on file, or its own code, imported once its spans are heard."""
     otel = AGENTS.load("otel")
     if not re.fullmatch(r"[\w.]+:[\w.]+", target):
+        check_taken(spec, "a folder of spans")
         return cast("Agent[TrialEnvironment]", otel.recorded(target))
     otel.prepare()
     return agent_for(_imported(target), spec)
@@ -94,6 +105,8 @@ def agent_for(target: object, spec: AgentSpec | None = None) -> Agent[TrialEnvir
         return cast("Agent[TrialEnvironment]", AGENTS.load("otel")(inner))
     if _is_agent(target):
         return cast("Agent[TrialEnvironment]", target)
+    if isinstance(target, str):
+        _check_url(target)
     if isinstance(target, str) and _URL.match(target):
         return _adapter_of(spec.kind or "http", target, spec)
     if _is_factory(target):
@@ -119,7 +132,11 @@ def _adapter_of(kind: str, target: object, spec: AgentSpec) -> Agent[TrialEnviro
 
 def _framework_of(target: object) -> str | None:
     """The kind of adapter for objects of the framework that the target's classes come from; None for plain Python."""
-    modules = [cls.__module__ + "." for cls in type(target).__mro__ if _is_known(cls.__module__.partition(".")[0])]
+    return _framework_of_class(type(target))
+
+
+def _framework_of_class(kind: type) -> str | None:
+    modules = [cls.__module__ + "." for cls in kind.__mro__ if _is_known(cls.__module__.partition(".")[0])]
     return next((kind for prefix, kind in _FRAMEWORKS if any(name.startswith(prefix + ".") for name in modules)), None)
 
 
@@ -139,7 +156,13 @@ def _kind_of(target: object) -> str:
         return framework
     if invokes or callable(target):
         return "function"
-    raise UsageError(f"a {name} is no agent that this version knows; {_ACCEPTED}")
+    raise UsageError(f"an object of type {name} is no agent that this version knows; {_ACCEPTED}")
+
+
+def _makes_functions(kind: type) -> bool:
+    """Whether a class's objects are called as functions are."""
+    called = hasattr(kind, "invoke") or any("__call__" in vars(each) for each in kind.__mro__)
+    return called and _framework_of_class(kind) is None
 
 
 def _is_factory(target: object) -> bool:
@@ -166,6 +189,12 @@ class FactoryAgent:
         self.kind = self.spec.kind or "factory"
         self._target = target
         self._wants = self._parameters()
+        check_input(self.spec.input, ("$messages",))
+        named_function(self.spec.input)
+        if self.spec.output is not None:
+            reader(self.spec.output, lambda state: state)
+        if inspect.isclass(target) and _makes_functions(target):
+            check_taken(self.spec)
 
     def _parameters(self) -> tuple[str, ...]:
         """Which of environment and config it names. UsageError when it needs anything else."""
@@ -196,15 +225,27 @@ class FactoryAgent:
         given: Mapping[str, Any] = {"environment": trial, "config": copy.deepcopy(dict(trial.config))}
         built = self._target(**{name: given[name] for name in self._wants})
         if inspect.isawaitable(built):
-            return _LateSession(built, trial, self.spec)
-        return _opened(built, trial, self.spec)
+            return _LateSession(built, trial, self.spec, self._shown())
+        return _opened(built, trial, self.spec, self._shown())
+
+    def _shown(self) -> str:
+        """The factory, and what made it one."""
+        name = getattr(self._target, "__qualname__", type(self._target).__qualname__)
+        if inspect.isclass(self._target):
+            return f"the class {name}"
+        why = f"a parameter named {' or '.join(self._wants)}" if self._wants else "no parameters"
+        return f"{name}, taken for a factory because it has {why},"
 
 
-def _opened(built: object, trial: TrialEnvironment, spec: AgentSpec) -> Session:
-    if built is None:
-        raise UsageError(f"the factory returned None; {_ACCEPTED}")
+def _opened(built: object, trial: TrialEnvironment, spec: AgentSpec, factory: str) -> Session:
     if _is_factory(built) and not inspect.isclass(built):
-        raise UsageError("the factory returned another factory; return what answers the input")
+        raise UsageError(f"{factory} returned another factory; return what answers the input")
+    if not callable(built) and not hasattr(built, "invoke") and _framework_of(built) is None:
+        what = "None" if built is None else f"an object of type {type(built).__qualname__}"
+        raise UsageError(
+            f"{factory} returned {what}, which is no agent; return what answers the input, or take the input as a "
+            f"parameter of another name ({_ACCEPTED})"
+        )
     agent = FactoryAgent(built, spec) if inspect.isclass(built) else _adapter(built, spec)
     return agent.open(trial)
 
@@ -214,17 +255,18 @@ class _LateSession:
 
     blocking = False
 
-    def __init__(self, building: Awaitable[Any], trial: TrialEnvironment, spec: AgentSpec) -> None:
+    def __init__(self, building: Awaitable[Any], trial: TrialEnvironment, spec: AgentSpec, factory: str) -> None:
         self._building: Awaitable[Any] | None = building
         self._trial = trial
         self._spec = spec
+        self._factory = factory
         self._session: Session | None = None
 
     async def invoke(self, turn: TurnInput) -> Answer:
         """Answer one turn."""
         if self._building is not None:
             building, self._building = self._building, None
-            self._session = _opened(await building, self._trial, self._spec)
+            self._session = _opened(await building, self._trial, self._spec, self._factory)
         if self._session is None:
             raise RuntimeError("the agent's factory failed before")
         session = self._session

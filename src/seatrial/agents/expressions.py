@@ -9,25 +9,54 @@ text with a colon is `module:function`, called with the case's input of the turn
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from seatrial.core.ports import TurnInput
-from seatrial.errors import UsageError
+from seatrial.errors import UsageError, did_you_mean
 from seatrial.registry import load_object
 
-__all__ = ["check_path", "filled", "named_function", "read_path", "reader"]
+__all__ = ["check_input", "check_path", "filled", "named_function", "read_path", "reader"]
 
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(-?\d+)\]")
 _NOTHING: Mapping[str, Callable[[TurnInput], Any]] = {}
 
 
-def named_function(given: Any) -> Callable[[Any], Any] | None:
-    """The function that `module:function` names; None for anything else."""
-    if isinstance(given, str) and ":" in given and not given.startswith("$"):
+def named_function(given: Any, key: str = "input") -> Callable[[Any], Any] | None:
+    """The function that `module:function` names; None for anything else.
+
+    UsageError naming the spec's `key` when it cannot be loaded or called.
+    """
+    if not (isinstance(given, str) and ":" in given) or given.startswith("$"):
+        return None
+    try:
         function: Callable[[Any], Any] = load_object(given)
-        return function
-    return None
+    except UsageError as error:
+        raise UsageError(f"agent {key}: {error}") from error
+    if not callable(function):
+        raise UsageError(f"agent {key}: {given!r} is no function, but an object of type {type(function).__name__}")
+    return function
+
+
+def check_input(given: Any, also: Sequence[str] = ()) -> None:
+    """UsageError for the first expression in `given`, at any depth, that nobody knows; `also` as in `filled`."""
+    known = ["$message", *also, "$input"]
+    for text in _expressions(given):
+        if text.startswith("$input."):
+            check_path(text.removeprefix("$input."), f"agent input: {text!r}: ")
+        elif text not in known:
+            hint = did_you_mean(text, known)
+            raise UsageError(f"agent input: {text!r} is not known; {hint}, and $input.PATH for a part of the input")
+
+
+def _expressions(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from _expressions(item)
+    elif isinstance(value, str) and value.startswith("$") and not value.startswith("$$"):
+        yield value
 
 
 def filled(value: Any, turn: TurnInput, also: Mapping[str, Callable[[TurnInput], Any]] = _NOTHING) -> Any:
@@ -60,10 +89,10 @@ def _expression(text: str, turn: TurnInput, also: Mapping[str, Callable[[TurnInp
     raise UsageError(f"agent input: {text!r} is not known; write {known} or $input.PATH")
 
 
-def check_path(path: str) -> None:
-    """UsageError when a path cannot be read."""
+def check_path(path: str, where: str = "") -> None:
+    """UsageError, which begins with `where`, when a path cannot be read."""
     if "".join(step.group(0) for step in _STEP.finditer(path)) != path or not path:
-        raise UsageError(f"{path!r} is not a path; write names and [numbers], such as messages[-1].content")
+        raise UsageError(f"{where}{path!r} is not a path; write names and [numbers], such as messages[-1].content")
 
 
 def read_path(value: Any, path: str) -> Any:
@@ -95,8 +124,11 @@ def reader(wanted: Any, default: Callable[[Any], Any], whole: str = "the final s
         return default
     if not isinstance(wanted, str):
         raise UsageError(f"agent output: {wanted!r} is neither a path into {whole} nor module:function")
-    function = named_function(wanted)
-    return function if function is not None else lambda state: _read_output(state, wanted)
+    function = named_function(wanted, "output")
+    if function is not None:
+        return function
+    check_path(wanted, "agent output: ")
+    return lambda state: _read_output(state, wanted)
 
 
 def _read_output(state: Any, path: str) -> Any:

@@ -18,6 +18,7 @@ from typing import Any
 
 from seatrial.agents.hidden import captured
 from seatrial.agents.reported import answer_of
+from seatrial.agents.taking import check_taken
 from seatrial.core.agent_run import AgentRun
 from seatrial.core.ports import Answer, TurnInput
 from seatrial.core.project import AgentSpec
@@ -37,6 +38,8 @@ class FunctionAgent:
     observes = frozenset({Observable.OUTPUT})
 
     def __init__(self, target: Any, spec: AgentSpec | None = None) -> None:
+        """UsageError when the target cannot be called with the input, or the spec says how to change it."""
+        check_taken(spec or AgentSpec())
         self._target = target
         self._invoke: Callable[..., Any] | None = getattr(target, "invoke", None)
         self._check(self._invoke or target)

@@ -25,6 +25,7 @@ from mcp.types import CallToolResult, ListToolsResult, TextContent, Tool
 from seatrial.core.encoding import dumps, to_json
 from seatrial.core.trace import CallState, Observable
 from seatrial.environment.failure import TrialOver, error_text
+from seatrial.environment.handing_over import is_handoff_tool
 from seatrial.environment.recorder import StepLimitReached
 from seatrial.environment.spending import CostLimitReached
 from seatrial.environment.tools import UnknownTool
@@ -158,7 +159,8 @@ class MCPProxy:
     def _begin(self, name: str, arguments: Mapping[str, Any]) -> tuple[int, bool]:
         """Event number of a call, and whether it is recorded here: what a framework's adapter has begun stays its."""
         recorder, stand_in = self._trial.recorder, self._trial.has_stand_in(name)
-        known = recorder.open_call(name, arguments, besides=self._taken)
+        find = recorder.open_handoff if is_handoff_tool(name) else recorder.open_call
+        known = find(name, arguments, besides=self._taken)
         if known is not None:
             self._taken.add(known)
             recorder.amend(known, stand_in=stand_in)

@@ -21,6 +21,7 @@ from seatrial.core.agent_run import HandoffEvent, ModelCall, ToolCall
 from seatrial.core.encoding import to_json
 from seatrial.core.ports import Answer
 from seatrial.core.trace import CallState, Observable, StopReason
+from seatrial.environment import handing_over
 from seatrial.environment.failure import error_text
 from seatrial.environment.recorder import is_handoff_tool, read_arguments
 from seatrial.environment.reports import check_handoff, check_tool_call, figure, usage_of
@@ -335,7 +336,7 @@ class RemoteEvents:
     def _end_handoff(self, call: _Call, *, completed: bool) -> None:
         """One that failed, was refused or never ends stays what it was when it began: not completed."""
         if completed:
-            self._recorder.complete_handoff(call.number)
+            self._recorder.settle_handoff(call.number, completed=True)
 
     # --- approvals ---------------------------------------------------------------------------------------------------
 
@@ -363,16 +364,6 @@ def _hand_back(waiting: asyncio.Future[Any], message: Message) -> None:
 
 
 def asked_handoff(name: str, arguments: Any, agent: str | None) -> HandoffEvent:
-    """The hand-off that a call of a hand-off tool is; its context the arguments but the target and `reason`, a mapping
-    argument `context` taken apart."""
-    read, malformed = read_arguments(arguments)
-    given = {} if malformed else dict(read)
-    target = name.removeprefix("transfer_to_")
-    if name == "handoff":
-        target = str(given.pop("target", None) or given.pop("agent", None) or "unknown")
-    reason = given.pop("reason", None)
-    inner = given.pop("context", None)
-    context = (
-        {**given, **inner} if isinstance(inner, Mapping) else given if inner is None else {**given, "context": inner}
-    )
-    return HandoffEvent(agent or "agent", target, None if reason is None else str(reason), context or None)
+    """The hand-off that a call of a hand-off tool asks for, as an event."""
+    asked = handing_over.asked_handoff(name, arguments)
+    return HandoffEvent(agent or "agent", asked.target, asked.reason, asked.context or None)

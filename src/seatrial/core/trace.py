@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from seatrial.core.encoding import dumps
 from seatrial.core.frozen import Frozen
@@ -33,6 +33,7 @@ __all__ = [
     "ToolCallEvent",
     "Trace",
     "Usage",
+    "count_of",
     "text_of",
 ]
 
@@ -92,8 +93,19 @@ class _Event(Frozen):
     """The user's turn, from 1."""
 
 
+_MOST_TOKENS = 2**53
+
+
+def count_of(value: Any) -> int | None:
+    """A number of tokens; None for what is none: negative, broken, no number at all, beyond 2^53."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= _MOST_TOKENS:
+        return None
+    return int(value) if value == int(value) else None
+
+
 class Usage(Frozen):
-    """Tokens of one model call. None = unknown, never zero."""
+    """Tokens of one model call. None = unknown, never zero; what is no count (negative, broken, no number, beyond 2^53)
+    is unknown too, so that nothing is reckoned from it."""
 
     input: int | None = None
     """All input tokens, those read from or written to a cache included."""
@@ -102,6 +114,11 @@ class Usage(Frozen):
     cached: int | None = None
     cache_write: int | None = None
     reasoning: int | None = None
+
+    @field_validator("input", "output", "cached", "cache_write", "reasoning", mode="before")
+    @classmethod
+    def _counts_only(cls, value: Any) -> int | None:
+        return count_of(value)
 
 
 class Message(_Event):

@@ -34,23 +34,32 @@ from seatrial.core.trace import (
     Usage,
 )
 from seatrial.environment.failure import TrialOver, error_text
+from seatrial.environment.handing_over import asked_handoff, is_handoff_tool
+from seatrial.environment.reported_once import each_once, identity_of, identity_of_entry
 from seatrial.environment.reports import (
     check_handoff,
     check_tool_call,
-    identity_of,
-    identity_of_entry,
     read_arguments,
     usage_of,
 )
 from seatrial.environment.spending import CostLimitReached, Spending
 
-__all__ = ["Recorder", "StepLimitReached", "error_text", "is_handoff_tool", "read_arguments"]
+__all__ = ["Recorder", "StepLimitReached", "error_text", "is_handoff_tool", "limit_of_its_own", "read_arguments"]
 
 
 class StepLimitReached(BaseException):
     """The trial's hard stop. A BaseException, so that an agent's own `except Exception` does not swallow it."""
 
 
+def limit_of_its_own(limit: str, error: Exception) -> StepLimitReached:
+    """What ends a trial whose agent, or its framework, has reached a limit of its own, in the framework's words."""
+    said = str(error).partition("\n")[0]
+    return StepLimitReached(f"the agent's own {limit} was reached ({said})")
+
+
+_OPEN = "open"
+"""Marks a hand-off whose tool has begun and not ended."""
+_HANDOFF = frozenset(Handoff.model_fields)
 _Entry = tuple[type, dict[str, Any]]
 _KINDS: dict[str, type] = {
     kind.model_fields["kind"].default: kind
@@ -87,6 +96,8 @@ class Recorder:
         """Called once, before the events are final: for an adapter that learns late what happened."""
         self.on_change: Callable[[dict[str, Any]], None] | None = None
         """Called with every change of the record as it happens, as JSON data that `apply` takes."""
+        self.identity: Callable[[], str | None] = lambda: None
+        """Who acts before the first hand-off, for tool calls that hand over."""
         self.spending = Spending()
         """What its model calls cost, and when it must stop."""
         self._entries: list[_Entry] = []
@@ -100,6 +111,7 @@ class Recorder:
         self._withdrawn: list[int] = []
         self._unchecked: set[int] = set()
         """Numbers of events with fields that were put there by others."""
+        self._by_tool: set[int] = set()
 
     # --- what is there ---------------------------------------------------------------------------------------------
 
@@ -142,7 +154,8 @@ class Recorder:
         self._over = True
 
     def freeze(self) -> tuple[Event, ...]:
-        """The events so far. A tool call that never ended has failed with `never ended`.
+        """The events so far. A tool call that never ended has failed with `never ended`; a hand-off whose tool never
+        ended was not completed.
 
         An approval that was denied or stayed unanswered, and of whose action there is no tool call, stopped that call:
         it stands at the end as a refused one.
@@ -159,6 +172,8 @@ class Recorder:
                 _move_up(fields, gone)
             if kind is ToolCallEvent and "state" not in fields:
                 fields.update(state=CallState.FAILED, error="never ended")
+            if fields.pop(_OPEN, False):
+                fields["completed"] = False
             events.append(ToolCallEvent.trusted(fields) if trusted else kind(**fields))
         return (*events, *_stopped_calls(events))
 
@@ -216,9 +231,12 @@ class Recorder:
             self._fields(number).update(fields)
             self._changed(number)
 
-    def _count_step(self, *, model: bool) -> None:
+    def _check_not_over(self) -> None:
         if self._over:
             raise TrialOver("the trial is over: no call begins any more")
+
+    def _count_step(self, *, model: bool) -> None:
+        self._check_not_over()
         with self._lock:
             self._model_calls += model
             self._tool_calls += not model
@@ -272,12 +290,15 @@ class Recorder:
         reported: bool = False,
     ) -> int:
         """A tool call begins. `asked` is what the model asked for, when it differs; `step` the model call's number.
+        A call of a hand-off tool is put on record as the hand-off that it is.
 
         Raises StepLimitReached when no model call was seen and there were as many tool calls as allowed, and
         CostLimitReached when the trial may spend no more, unless the call is `reported` after it happened.
         """
         if not reported:
             self.spending.check()
+        if is_handoff_tool(str(name)):
+            return self._begin_handoff(str(name), arguments, agent=agent, step=step)
         self._count_step(model=False)
         read, malformed = read_arguments(arguments)
         fields: dict[str, Any] = {"name": str(name), "call_id": call_id, "agent": agent, "arguments": read}
@@ -288,6 +309,19 @@ class Recorder:
             as_asked, _ = read_arguments(asked)
             fields["asked"] = as_asked if as_asked != read else None
         return self._begin(ToolCallEvent, **fields)
+
+    def _begin_handoff(self, name: str, arguments: Any, *, agent: str | None, step: int | None) -> int:
+        """The target may act within the tool's body already, so it has the conversation from now on."""
+        self._check_not_over()
+        asked = asked_handoff(name, arguments)
+        self.observe(Observable.HANDOFFS)
+        if asked.context is not None:
+            self.observe(Observable.HANDOFF_CONTEXT)
+        source = agent or self._active_agent or self.identity() or "agent"
+        number = self.handoff(source, asked.target, reason=asked.reason, context=asked.context, step=step)
+        self._by_tool.add(number)
+        self._finish(number, **{_OPEN: True})
+        return number
 
     def _attempt(self, call_id: str) -> int:
         with self._lock:
@@ -312,6 +346,9 @@ class Recorder:
         if state is None:
             state = CallState.EXECUTED if error is None else CallState.FAILED
         fields = self._fields(number)
+        if fields.pop(_OPEN, False):
+            self.settle_handoff(number, completed=state is CallState.EXECUTED)
+            return
         if fields["malformed"] and state is CallState.EXECUTED and fields.get("stand_in"):
             state = CallState.INVALID_ARGUMENTS
         result_json = to_json(result)
@@ -329,14 +366,18 @@ class Recorder:
 
     def amend(self, number: int, **fields: Any) -> None:
         """Correct fields of an event already begun, when an adapter learns more (JSON data only)."""
+        kind = self._entries[number - 1][0]
+        is_handoff = kind is Handoff  # a tool's call that turned out to be one has less to tell
         self._unchecked.add(number)
-        self._finish(number, **fields)
+        self._finish(number, **{key: value for key, value in fields.items() if not is_handoff or key in _HANDOFF})
 
     def tell(self, number: int, told: Any) -> None:
         """What the model was told of a tool call, where the adapter learns that later."""
         shown = to_json(told)
         with self._lock:
-            fields = self._fields(number)
+            kind, fields = self._entries[number - 1]
+            if kind is Handoff:
+                return
             fields["told"] = shown if shown != fields.get("result") else None
             self._changed(number)
 
@@ -360,6 +401,15 @@ class Recorder:
                     return int(fields["number"])
         return None
 
+    def open_handoff(self, name: str, arguments: Any, *, besides: Collection[int] = ()) -> int | None:
+        """Number of the first hand-off of this turn that a model asked for by such a call; none of `besides`."""
+        target = asked_handoff(name, arguments).target
+        for kind, fields in self._this_turn():
+            asked = kind is Handoff and fields["step"] is not None and fields["number"] not in besides
+            if asked and fields["target"] == target:
+                return int(fields["number"])
+        return None
+
     def withdraw(self, number: int) -> None:
         """Take a tool call back that did not happen after all (it runs again later, or was a hand-off).
 
@@ -368,6 +418,8 @@ class Recorder:
         with self._lock:
             self._withdrawn.append(number)
             self._tell({"withdrawn": [number]})
+            if self._entries[number - 1][0] is Handoff:
+                return
             self._tool_calls -= 1
             self._attempts[self._fields(number).get("call_id") or ""] -= 1
 
@@ -381,7 +433,14 @@ class Recorder:
         completed: bool = True,
         step: int | None = None,
     ) -> int:
-        """The conversation goes from `source` to `target` (or was refused: `completed=False`)."""
+        """The conversation goes from `source` to `target` (or was refused: `completed=False`).
+
+        With the model call's number, `step`, it is the hand-off that a tool has put on record since, if one has.
+        """
+        known = None if step is None else self._handoff_by_tool(str(target), step)
+        if known is not None:
+            self._finish(known, step=step, source=str(source), agent=str(source))
+            return known
         if completed:
             self._active_agent = target
         shown = None if context is None else to_json(context)
@@ -389,11 +448,22 @@ class Recorder:
         fields = {"reason": said, "context": shown, "completed": completed, "step": step, "agent": str(source)}
         return self._begin(Handoff, source=str(source), target=str(target), **fields)
 
-    def complete_handoff(self, number: int) -> None:
-        """A hand-off that had only begun (`completed=False`) took place: its target is the active agent from now on."""
+    def _handoff_by_tool(self, target: str, step: int) -> int | None:
+        """Number of a hand-off to this target that a tool's call made after model call `step`, and no model claims."""
         with self._lock:
-            self._active_agent = self._fields(number)["target"]
-        self._finish(number, completed=True)
+            for kind, fields in self._entries[step:]:
+                made = kind is Handoff and fields["number"] in self._by_tool - set(self._withdrawn)
+                if made and fields["target"] == target and fields["step"] is None:
+                    return int(fields["number"])
+        return None
+
+    def settle_handoff(self, number: int, *, completed: bool) -> None:
+        """Only now it is known whether a hand-off on record was completed; who has the conversation follows."""
+        with self._lock:
+            self._fields(number)["completed"] = completed
+            made = [fields for kind, fields in self._entries if kind is Handoff and fields["completed"]]
+            self._active_agent = made[-1]["target"] if made else None
+            self._changed(number)
 
     def approval(
         self,
@@ -467,6 +537,7 @@ class Recorder:
         What stands in both, or was recorded in this turn as it happened, is recorded once. Where the order between
         tool calls and hand-offs stays unknown, `ordered` becomes False.
         """
+        events, others = each_once(events), each_once(others)
         known = Counter(identity_of_entry(*entry) for entry in self._this_turn() if entry[0] is not Message)
         listed = Counter(identity_of(item) for item in events)
         rest = [item for item in others if not _take(listed, item)]
@@ -549,11 +620,6 @@ def _stopped_calls(events: Sequence[Event]) -> Iterator[ToolCallEvent]:
         )
         calls.append(stopped)
         yield stopped
-
-
-def is_handoff_tool(name: str) -> bool:
-    """Whether a tool of this name hands the conversation over: such a call is a hand-off, never a tool call."""
-    return name == "handoff" or name.startswith("transfer_to_")
 
 
 def _is_of(approval: Approval, call: ToolCallEvent) -> bool:

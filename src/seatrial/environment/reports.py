@@ -11,16 +11,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from seatrial.core.agent_run import HandoffEvent, ModelCall, ToolCall
-from seatrial.core.encoding import dumps, to_json
-from seatrial.core.trace import CallState, Handoff, ModelCallEvent, ToolCallEvent, Usage
+from seatrial.core.encoding import to_json
+from seatrial.core.trace import CallState, Usage
 from seatrial.errors import did_you_mean
 
 __all__ = [
     "check_handoff",
     "check_tool_call",
     "figure",
-    "identity_of",
-    "identity_of_entry",
     "read_arguments",
     "usage_of",
 ]
@@ -110,28 +108,3 @@ def figure(value: Any, name: str) -> float | None:
     if not (math.isfinite(value) and value >= 0):
         raise ValueError(f"{name} must be a finite number of 0 or more, not {value!r}")
     return float(value)
-
-
-def identity_of(item: ToolCall | HandoffEvent | ModelCall) -> str:
-    """What two reports of the same event have in common."""
-    if isinstance(item, ToolCall):
-        return _identity("tool_call", item.name, read_arguments(item.arguments)[0])
-    if isinstance(item, HandoffEvent):
-        return _identity("handoff", item.source, item.target)
-    return _identity("model_call", item.model, item.input, item.output)
-
-
-def identity_of_entry(kind: type, fields: Mapping[str, Any]) -> str:
-    """The same of an event on record."""
-    if kind is ToolCallEvent:
-        return _identity("tool_call", fields["name"], fields["arguments"])
-    if kind is Handoff:
-        return _identity("handoff", fields["source"], fields["target"])
-    if kind is ModelCallEvent:
-        usage = fields.get("usage") or Usage()
-        return _identity("model_call", fields["model"], usage.input, usage.output)
-    return ""
-
-
-def _identity(*parts: Any) -> str:
-    return dumps(to_json(parts), sort_keys=True)

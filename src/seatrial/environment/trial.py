@@ -116,6 +116,7 @@ class TrialEnvironment:
         self._folder = TrialFolder(scratch)
         self._fixture: PythonFixture | None = None
         self._watcher: Watcher | None = None
+        self.recorder.identity = partial(_named_agent, self._parts, spec)
         self._use_stand_ins = tools_mode == "stand_in"
         self._tools_made: Toolbox | None = None
         if spec.faults or spec.approvals:
@@ -447,8 +448,11 @@ class TrialEnvironment:
 
 def _acting_agent(recorder: Recorder, parts: Mapping[str, Any], spec: FixtureSpec) -> str | None:
     """The last hand-off's target, else who the identity in force says."""
-    if recorder.active_agent is not None:
-        return recorder.active_agent
+    return _named_agent(parts, spec) if recorder.active_agent is None else recorder.active_agent
+
+
+def _named_agent(parts: Mapping[str, Any], spec: FixtureSpec) -> str | None:
+    """Who the identity in force says."""
     agent = parts.get("identity", spec.identity).get("agent")
     return None if agent is None else str(agent)
 

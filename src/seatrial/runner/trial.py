@@ -370,8 +370,8 @@ async def _agent_turns(
         with limit, environment.activate(), course.log.active():
             environment.pace.on_wait = limit.extend
             await limit.run(_converse(environment, agent, planned, course))
-    except (StepLimitReached, CostLimitReached):
-        course.stop_reason = StopReason.MAX_STEPS
+    except (StepLimitReached, CostLimitReached) as reached:
+        course.stop_reason, course.own_limit = StopReason.MAX_STEPS, str(reached)
     except FixtureError as error:  # an adapter's own `reset`: its surroundings failed, not the agent
         course.stop_reason, course.broken = StopReason.HARNESS_ERROR, InvalidReason.FIXTURE
         course.detail = f"fixture: {error}"
@@ -402,6 +402,8 @@ def _note_limits(environment: TrialEnvironment, course: _Course) -> None:
         course.detail = f"budget: the price of model {spending.unpriced!r} is unknown"
     elif spending.over and course.stop_reason is not StopReason.HARNESS_ERROR:
         course.stop_reason, course.error = StopReason.BUDGET, None
+    elif course.stop_reason is StopReason.MAX_STEPS and not course.own_limit:
+        course.own_limit = "the agent said that it reached a limit of its own"
 
 
 async def _converse(

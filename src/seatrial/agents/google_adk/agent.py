@@ -37,7 +37,7 @@ from seatrial.agents.google_adk.recording import recording
 from seatrial.core.ports import Answer, TurnInput
 from seatrial.core.project import AgentSpec
 from seatrial.core.trace import Observable, StopReason
-from seatrial.environment.recorder import StepLimitReached
+from seatrial.environment.recorder import StepLimitReached, limit_of_its_own
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.errors import UsageError
 
@@ -60,7 +60,10 @@ class GoogleADKAgent:
         version that cannot be observed."""
         spec = spec or AgentSpec()
         if not isinstance(target, (App, Runner, BaseNode)):
-            raise UsageError(f"a {type(target).__name__} is no Google ADK agent; give an App, a root agent or a Runner")
+            raise UsageError(
+                f"an object of type {type(target).__name__} is no Google ADK agent; "
+                "give an App, a root agent or a Runner"
+            )
         self._target = target
         self._mapper = Mapper(spec.input, spec.output)
         if not is_heard():
@@ -105,7 +108,7 @@ class GoogleADKSession:
             with self._trial.activate(), recording.by(lambda: self._recorder):
                 return await self._answer(given)
         except LlmCallsLimitExceededError as error:
-            raise StepLimitReached(str(error)) from error
+            raise limit_of_its_own("max_llm_calls", error) from error
         except BaseException:
             self._recorder.broke_off()
             raise

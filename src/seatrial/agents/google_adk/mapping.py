@@ -25,7 +25,7 @@ from typing import Any
 from google.adk.events.event import Event
 from google.genai import types
 
-from seatrial.agents.expressions import filled, named_function, reader
+from seatrial.agents.expressions import check_input, filled, named_function, reader
 from seatrial.agents.google_adk.recorder import text_of_parts
 from seatrial.core.encoding import dumps, to_json
 from seatrial.core.ports import TurnInput
@@ -53,6 +53,7 @@ class Mapper:
         """`given` and `wanted` are the spec's `input` and `output`."""
         self._given = given
         self._function = named_function(given)
+        check_input(given, ("$messages",))
         if isinstance(given, Mapping):
             _check(given)
         elif given is not None and self._function is None and not (isinstance(given, str) and given.startswith("$")):

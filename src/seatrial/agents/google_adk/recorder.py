@@ -139,7 +139,7 @@ class GoogleADKRecorder:
     def broke_off(self) -> None:
         """The run raised: a hand-off right before that led nowhere."""
         if self._leaving is not None:
-            self.trial.recorder.amend(self._leaving, completed=False)
+            self.trial.recorder.settle_handoff(self._leaving, completed=False)
             self._leaving = None
 
     def close(self) -> None:

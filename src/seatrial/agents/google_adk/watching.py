@@ -21,7 +21,7 @@ from pydantic import PrivateAttr
 
 from seatrial.agents.asked import AskedCall
 from seatrial.agents.google_adk.recorder import GoogleADKRecorder, gives_answer, whose
-from seatrial.core.trace import Usage
+from seatrial.core.trace import Usage, count_of
 
 __all__ = ["WatchedModel", "run_watched"]
 
@@ -97,9 +97,10 @@ def _usage(given: types.GenerateContentResponseUsageMetadata | None) -> Usage | 
     """Tokens as Gemini counts them, thoughts beside the answer; other providers' adapters count them within it."""
     if given is None:
         return None
-    sent, written, thoughts = given.prompt_token_count, given.candidates_token_count, given.thoughts_token_count
+    sent, written = count_of(given.prompt_token_count), count_of(given.candidates_token_count)
+    thoughts = count_of(given.thoughts_token_count)
     if sent is not None:
-        sent += given.tool_use_prompt_token_count or 0
+        sent += count_of(given.tool_use_prompt_token_count) or 0
     within = given.total_token_count == (sent or 0) + (written or 0)
     if thoughts and not within:
         written = (written or 0) + thoughts

@@ -9,15 +9,17 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from seatrial.agents.asked import handed_over
 from seatrial.core.encoding import to_json
-from seatrial.core.trace import Usage
+from seatrial.core.trace import Usage, count_of
+from seatrial.environment.handing_over import handed_over
 
 __all__ = [
     "HANDOFF_MARK",
     "asked_model",
     "command_in",
     "declared_target",
+    "destination_of",
+    "goes_to_parent",
     "handed_over",
     "interrupt_ids",
     "is_langgraph",
@@ -35,6 +37,8 @@ HANDOFF_MARK = "__handoff_destination"
 """Key of a tool's metadata by which its author declares a hand-off (langgraph-supervisor and -swarm do)."""
 _PARENT = "__parent__"
 """`Command.PARENT`."""
+_END = "__end__"
+"""`END`: no node."""
 
 
 def message_of(response: Any) -> Any:
@@ -64,7 +68,7 @@ def usage_of(message: Any) -> Usage | None:
 
 def _tokens(details: Mapping[str, Any], *names: str) -> int | None:
     """Sum of the details of these names, also with a provider's prefix (`priority_cache_read`); None without any."""
-    found = [value for key, value in details.items() if key.endswith(names) and isinstance(value, int)]
+    found = [count for key, value in details.items() if key.endswith(names) and (count := count_of(value)) is not None]
     return sum(found) if found else None
 
 
@@ -95,16 +99,22 @@ def declared_target(name: str, metadata: Mapping[str, Any]) -> str | None:
 
 def target_of(command: Any, declared: str | None) -> str | None:
     """Whom a tool's answer hands over to; None when the call was no hand-off."""
-    goto = None if command is None else _goto(command.goto)
+    goto = destination_of(command)
     if declared is not None:
         return goto or declared or "unknown"
-    return goto if command is not None and command.graph == _PARENT else None
+    return goto if goes_to_parent(command) else None
 
 
-def _goto(goto: Any) -> str | None:
+def goes_to_parent(command: Any) -> bool:
+    return command is not None and bool(command.graph == _PARENT)
+
+
+def destination_of(command: Any) -> str | None:
+    """The node that a command names; None where it names none, or the end of the graph."""
+    goto = None if command is None else command.goto
     first = goto[0] if isinstance(goto, (list, tuple)) and goto else goto
     node = getattr(first, "node", first)
-    return node if isinstance(node, str) and node else None
+    return node if isinstance(node, str) and node not in ("", _END) else None
 
 
 def told_by(command: Any, call_id: str | None) -> Any:

@@ -27,6 +27,7 @@ from uuid import UUID
 from langchain_core.callbacks import BaseCallbackHandler
 from pydantic import ValidationError
 
+from seatrial.agents.langchain.arriving import Arrivals, NodesAt
 from seatrial.agents.langchain.calls import AskedCall, AskedCalls, Told
 from seatrial.agents.langchain.nesting import WhoseRuns
 from seatrial.agents.langchain.pacing import ModelPacing
@@ -76,6 +77,8 @@ class _Run:
     """Where it hands over to by its name or declaration; None = a tool like any other, `""` = not known yet."""
     before: ObservedCall | None
     """What was observed around it."""
+    namespace: str
+    """Where in the graph it runs, as LangGraph writes it."""
 
 
 class LangChainRecorder(WhoseRuns):
@@ -91,14 +94,17 @@ class LangChainRecorder(WhoseRuns):
         agents: Iterable[str] = (),
         tools: Mapping[str, Any] | None = None,
         answers_by_tool: bool = False,
+        nodes_at: NodesAt | None = None,
     ) -> None:
         """`agents` are nodes that are agents of their own, `tools` the graph's tools by name; with `answers_by_tool`
-        a call that names none of them is the model's structured answer, and no tool call."""
+        a call that names none of them is the model's structured answer, and no tool call. `nodes_at` knows where a
+        command can go; without it a hand-off is completed only when its node begins to run."""
         super().__init__(trial, agents)
         self.calls = AskedCalls()
         self.pacing = ModelPacing(trial.pace)
         self._tools = {} if tools is None else tools
         self._answers_by_tool = answers_by_tool
+        self._arrivals = Arrivals(trial.recorder, nodes_at)
         self._models: dict[UUID, tuple[int, str | None, frozenset[str] | None]] = {}
         self._running: dict[UUID, _Run] = {}
         self._queries: dict[UUID, tuple[str, str | None]] = {}
@@ -110,6 +116,10 @@ class LangChainRecorder(WhoseRuns):
         """What LangChain is to call: itself, after what holds calls back where the project limits any model."""
         limited = self.trial.pace.rates.spec.models
         return [self.pacing, self] if limited else [self]
+
+    def on_chain_start(self, *args: Any, metadata: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        self._arrivals.begins((metadata or {}).get("langgraph_node"))
+        super().on_chain_start(*args, metadata=metadata, **kwargs)
 
     # --- models ------------------------------------------------------------------------------------------------------
 
@@ -213,7 +223,8 @@ class LangChainRecorder(WhoseRuns):
         number = call.number if target is None else None
         edited = call.edited is not None
         observed = ObservedCall(name, number, call.call_id, call.as_run(given), edited=edited)
-        run = _Run(call, observed, agent, target, observing.get())
+        namespace = str((metadata or {}).get("langgraph_checkpoint_ns") or "")
+        run = _Run(call, observed, agent, target, observing.get(), namespace)
         observing.set(observed)
         self._running[run_id] = run
 
@@ -239,7 +250,10 @@ class LangChainRecorder(WhoseRuns):
         command = command_in(output)
         target = target_of(command, run.target)
         if target is not None:
-            self._hand_over(run.call, run.agent, target, run.observed.arguments)
+            arrives = self._arrivals.foreseen(command, run.namespace)
+            number = self._hand_over(run.call, run.agent, target, run.observed.arguments, completed=arrives is True)
+            if arrives is None:
+                self._arrivals.await_node(target, number)
             return
         self._end_with(run, output if command is None else told_by(command, run.call.call_id))
 
@@ -299,7 +313,7 @@ class LangChainRecorder(WhoseRuns):
         arguments: Mapping[str, Any],
         *,
         completed: bool = True,
-    ) -> None:
+    ) -> int:
         recorder = self.trial.recorder
         if call.number is not None:  # it looked like a tool call until it answered
             recorder.withdraw(call.number)
@@ -307,7 +321,9 @@ class LangChainRecorder(WhoseRuns):
         visible = bool(arguments) or takes_arguments(self._tools.get(call.name))
         context = handed if visible else None
         call.settled, call.number = True, None
-        recorder.handoff(agent or "agent", target, reason=reason, context=context, completed=completed, step=call.step)
+        return recorder.handoff(
+            agent or "agent", target, reason=reason, context=context, completed=completed, step=call.step
+        )
 
     # --- retrieval ---------------------------------------------------------------------------------------------------
 
@@ -345,15 +361,15 @@ class LangChainRecorder(WhoseRuns):
 
     def _settle(self, call: AskedCall, told: Told) -> None:
         if self._is_unknown(call, told):
-            self._put_on_record(call, CallState.UNKNOWN_TOOL, error=told.content)
+            self._settle_as(call, CallState.UNKNOWN_TOOL, error=told.content)
         elif self._is_answer(call):
             call.settled = True
         elif self._stopped(call):
-            self._put_on_record(call, CallState.REFUSED, error=told.content)
+            self._settle_as(call, CallState.REFUSED, error=told.content)
         elif told.failed:
-            self._put_on_record(call, CallState.FAILED, error=told.content)
+            self._settle_as(call, CallState.FAILED, error=told.content)
         else:
-            self._put_on_record(call, CallState.EXECUTED, result=told.content)
+            self._settle_as(call, CallState.EXECUTED, result=told.content)
 
     def _is_answer(self, call: AskedCall) -> bool:
         return self._answers_by_tool and call.bound and call.name not in self._tools
@@ -364,19 +380,25 @@ class LangChainRecorder(WhoseRuns):
         refused = told.failed and bool(self._tools) and not self._answers_by_tool
         return refused or not call.bound or "is not a valid tool" in str(told.content)
 
-    def _put_on_record(self, call: AskedCall, state: CallState, *, error: Any = None, result: Any = None) -> None:
+    def _settle_as(self, call: AskedCall, state: CallState, *, error: Any = None, result: Any = None) -> None:
+        """The model was told of it."""
+        self._put_on_record(call, state, error=error, result=result, told=error or result)
+
+    def _put_on_record(
+        self, call: AskedCall, state: CallState, *, error: Any = None, result: Any = None, told: Any = None
+    ) -> None:
         call.settled = True
         target = declared_target(call.name, {})
         if target is not None:
             completed = state is CallState.EXECUTED
             self._hand_over(call, call.agent, target or call.name, call.arguments, completed=completed)
-        elif not self._claimed(call, error or result):
+        elif not self._claimed(call, told):
             recorder = self.trial.recorder
             if call.number is None:
                 call.number = recorder.begin_tool_call(
                     call.name, call.arguments, call_id=call.call_id, agent=call.agent, step=call.step
                 )
-            recorder.end_tool_call(call.number, result=result, error=error, state=state, told=error or result)
+            recorder.end_tool_call(call.number, result=result, error=error, state=state, told=told)
 
     def _claimed(self, call: AskedCall, told: Any) -> bool:
         """Whether the user's code ran the call through `trial.tools`: then it is on record, and now it is known who

@@ -20,6 +20,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -30,11 +31,11 @@ from seatrial.agents.langchain.watching import watching
 from seatrial.agents.langgraph.interrupts import Approver
 from seatrial.agents.langgraph.mapping import GraphInput, Mapper
 from seatrial.agents.langgraph.saver import trial_saver
-from seatrial.agents.langgraph.tools import graphs_in, tools_of
+from seatrial.agents.langgraph.tools import graphs_in, nodes_at, tools_of
 from seatrial.core.ports import Answer, TurnInput
 from seatrial.core.project import AgentSpec
 from seatrial.core.trace import Observable, StopReason
-from seatrial.environment.recorder import StepLimitReached
+from seatrial.environment.recorder import StepLimitReached, limit_of_its_own
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.errors import UsageError
 
@@ -55,7 +56,10 @@ class LangGraphAgent:
         """UsageError when the target is no compiled graph, or the spec's input or output do not fit it."""
         spec = spec or AgentSpec()
         if not hasattr(target, "get_state"):
-            raise UsageError(f"a {type(target).__name__} is no compiled LangGraph graph; give the result of .compile()")
+            raise UsageError(
+                f"an object of type {type(target).__name__} is no compiled LangGraph graph; "
+                "give the result of .compile()"
+            )
         self._graph = target
         self._mapper = Mapper(_input_keys(target), spec.input, spec.output)
 
@@ -90,6 +94,7 @@ class LangGraphSession:
             agents=[name for name, node in graph.nodes.items() if node.subgraphs],
             tools=tools_of(graph),
             answers_by_tool=any("structured_response" in one.channels for one in graphs_in(graph)),
+            nodes_at=partial(nodes_at, graph),
         )
         self._approver = Approver(self._recorder)
 
@@ -174,7 +179,7 @@ class LangGraphSession:
             with self._trial.activate(), watching(self._recorder):
                 yield
         except GraphRecursionError as error:
-            raise StepLimitReached(str(error)) from error
+            raise limit_of_its_own("recursion_limit", error) from error
         finally:
             self._recorder.close(_messages(self._graph.get_state(config).values))
 

@@ -31,9 +31,9 @@ from typing import Any
 
 from langchain_core.messages import HumanMessage
 
-from seatrial.agents.expressions import filled, named_function, reader
+from seatrial.agents.expressions import check_input, filled, named_function, reader
 from seatrial.core.ports import TurnInput
-from seatrial.errors import UsageError
+from seatrial.errors import UsageError, did_you_mean
 
 __all__ = ["GraphInput", "Mapper", "final_answer"]
 
@@ -62,13 +62,15 @@ class Mapper:
 
     def _check_input(self) -> None:
         given = self._given
+        check_input(given, list(_ALSO))
         if given is None or self._function is not None or (isinstance(given, str) and given.startswith("$")):
             return
         if not isinstance(given, Mapping):
             raise UsageError(f"agent input: {given!r} is neither a mapping, a $ expression nor module:function")
         unknown = [key for key in given if key not in self._keys and key not in _ELSEWHERE]
         if unknown and self._keys:
-            raise UsageError(f"agent input: the graph's input has no {unknown[0]!r}; it has {', '.join(self._keys)}")
+            hint = did_you_mean(str(unknown[0]), self._keys)
+            raise UsageError(f"agent input: the graph's input has no {unknown[0]!r}; {hint}")
 
     def input(self, turn: TurnInput) -> GraphInput:
         """What the graph is given for this turn. UsageError when the case's input does not fit the graph."""

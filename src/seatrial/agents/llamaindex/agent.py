@@ -30,7 +30,7 @@ from seatrial.agents.llamaindex.recording import recording
 from seatrial.core.ports import Answer, TurnInput
 from seatrial.core.project import AgentSpec
 from seatrial.core.trace import Observable, StopReason
-from seatrial.environment.recorder import StepLimitReached
+from seatrial.environment.recorder import limit_of_its_own
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.errors import UsageError
 from workflows import Workflow
@@ -102,7 +102,7 @@ class LlamaIndexSession:
                 return await self._finished(self._workflow.run(**given))
         except WorkflowRuntimeError as error:
             if "Max iterations of" in str(error):
-                raise StepLimitReached(str(error)) from error
+                raise limit_of_its_own("max_iterations", error) from error
             raise
         finally:
             self._recorder.close()

@@ -17,12 +17,15 @@ from typing import Any
 from llama_index.core.agent.workflow.workflow_events import AgentOutput
 from workflows.events import Event
 
-from seatrial.agents.expressions import filled, named_function, reader
+from seatrial.agents.expressions import check_input, filled, named_function, reader
 from seatrial.core.ports import TurnInput
-from seatrial.errors import UsageError
+from seatrial.errors import UsageError, did_you_mean
 from workflows import Workflow
 
 __all__ = ["Mapper"]
+
+_RUN = ("user_msg", "chat_history", "memory", "ctx", "max_iterations", "early_stopping_method", "start_event")
+"""Arguments of an agent's run."""
 
 
 class Mapper:
@@ -36,13 +39,24 @@ class Mapper:
         self._function = named_function(given)
         if given is not None and self._function is None and not isinstance(given, Mapping):
             raise UsageError(f"agent input: {given!r} is neither a mapping of run's arguments nor module:function")
+        check_input(given)
+        if isinstance(given, Mapping):
+            self._check_keys(given)
         self.output = reader(wanted, _answer)
+
+    def _check_keys(self, given: Mapping[str, Any]) -> None:
+        """An agent's run drops what it does not know; a workflow of the user's own may take anything."""
+        runs_as_shipped = type(self._workflow).run.__module__.startswith("llama_index.")
+        for key in given if self._is_agent and runs_as_shipped else ():
+            if key not in _RUN:
+                raise UsageError(f"agent input: a run takes no {key!r}; {did_you_mean(str(key), _RUN)}")
 
     def input(self, turn: TurnInput) -> dict[str, Any]:
         """Keyword arguments of `run` for this turn. UsageError when the case's input does not fit."""
         given = self._arguments(turn)
         if not isinstance(given, Mapping):
             raise UsageError(f"agent input: run takes keyword arguments, not {type(given).__name__}")
+        self._check_keys(given)
         return dict(given)
 
     def _arguments(self, turn: TurnInput) -> Any:

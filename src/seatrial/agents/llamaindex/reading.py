@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from seatrial.core.trace import Usage
+from seatrial.core.trace import Usage, count_of
 
 __all__ = ["asked_arguments", "model_of", "result_of", "text_of_response", "usage_of"]
 
@@ -66,13 +66,14 @@ def _usage_in(response: Any) -> Any:
 
 
 def _tokens(told: Any, names: Sequence[str]) -> int | None:
-    """The first of these that is a whole number."""
+    """The first of these that is a number of tokens."""
     for name in names:
         value = told
         for part in name.split("."):
             value = _get(value, part)
-        if isinstance(value, int) and not isinstance(value, bool):
-            return value
+        count = count_of(value)
+        if count is not None:
+            return count
     return None
 
 

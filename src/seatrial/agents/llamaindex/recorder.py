@@ -40,8 +40,8 @@ from seatrial.agents.llamaindex.models import METHODS, Acting, ModelCall, acting
 from seatrial.agents.llamaindex.reading import asked_arguments, result_of
 from seatrial.agents.telling import says_the_same
 from seatrial.core.trace import CallState, Observable
+from seatrial.environment.handing_over import asked_handoff, is_handoff_tool
 from seatrial.environment.observed import observed_call, observing
-from seatrial.environment.recorder import is_handoff_tool
 from seatrial.environment.trial import TrialEnvironment
 
 __all__ = ["OBSERVES", "LlamaIndexRecorder"]
@@ -327,9 +327,7 @@ class LlamaIndexRecorder:
 def _target(event: ToolCall) -> str | None:
     if not is_handoff_tool(event.tool_name):
         return None
-    if event.tool_name == "handoff":
-        return str(event.tool_kwargs.get("to_agent") or "unknown")
-    return event.tool_name.removeprefix("transfer_to_")
+    return asked_handoff(event.tool_name, event.tool_kwargs).target
 
 
 def _positional(arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from seatrial.agents.openai_agents.session import TrialSession
 from seatrial.core.ports import Answer, TurnInput
 from seatrial.core.project import AgentSpec
 from seatrial.core.trace import Observable, StopReason
-from seatrial.environment.recorder import StepLimitReached
+from seatrial.environment.recorder import StepLimitReached, limit_of_its_own
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.errors import UsageError
 
@@ -45,7 +45,9 @@ class OpenAIAgentsAgent:
         """UsageError when the target is no agent, or the spec's input or output make no sense."""
         spec = spec or AgentSpec()
         if not isinstance(target, Agent):
-            raise UsageError(f"a {type(target).__name__} is no agent of the OpenAI Agents SDK; give its Agent")
+            raise UsageError(
+                f"an object of type {type(target).__name__} is no agent of the OpenAI Agents SDK; give its Agent"
+            )
         self._agent = target
         self._mapper = Mapper(spec.input, spec.output)
         listen()
@@ -76,7 +78,7 @@ class OpenAIAgentsSession:
             with self._trial.activate(), recording.by(lambda: self._recorder):
                 return await self._answer(given)
         except MaxTurnsExceeded as error:
-            raise StepLimitReached(str(error)) from error
+            raise limit_of_its_own("max_turns", error) from error
         except BaseException as error:
             raised = error
             raise

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from seatrial.agents.expressions import filled, named_function, reader
+from seatrial.agents.expressions import check_input, filled, named_function, reader
 from seatrial.core.ports import TurnInput
 from seatrial.errors import UsageError, did_you_mean
 
@@ -35,6 +35,7 @@ class Mapper:
 
     def _check(self) -> None:
         given = self._given
+        check_input(given)
         if given is None or isinstance(given, str):
             return
         if not isinstance(given, Mapping):

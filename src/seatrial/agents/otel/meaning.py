@@ -16,6 +16,7 @@ from seatrial.agents.otel.span import Span
 from seatrial.agents.otel.values import arguments_of, numbered, parsed
 from seatrial.core import genai
 from seatrial.core.trace import Usage
+from seatrial.environment.reports import figure
 
 __all__ = ["Asked", "Role", "agent_of", "asked_by", "handoff_of", "role_of", "said_by", "tool_of", "usage_of"]
 
@@ -88,17 +89,25 @@ def usage_of(span: Span) -> Usage | None:
             genai.USAGE_REASONING, "gen_ai.usage.reasoning_tokens", "llm.token_count.completion_details.reasoning"
         ),
     }
-    known = {name: int(count) for name, count in counts.items() if isinstance(count, (int, float))}
-    return Usage(**known) if known else None
+    usage = Usage(**counts)
+    return None if usage == Usage() else usage
 
 
 def cost_of(span: Span) -> float | None:
     """USD, where the span says so."""
-    own = span.attributes.get("seatrial.cost_usd")
-    if isinstance(own, (int, float)):
-        return float(own)
-    parts = [span.attributes.get(f"gen_ai.usage.{part}_cost") for part in ("input", "output")]
-    return float(sum(parts)) if all(isinstance(part, (int, float)) for part in parts) else None  # type: ignore[arg-type]
+    own = _amount(span.attributes.get("seatrial.cost_usd"))
+    if own is not None:
+        return own
+    sent, written = (_amount(span.attributes.get(f"gen_ai.usage.{part}_cost")) for part in ("input", "output"))
+    return None if sent is None or written is None else sent + written
+
+
+def _amount(value: Any) -> float | None:
+    """A finite number of 0 or more; anything else is no amount."""
+    try:
+        return figure(value, "cost")
+    except (TypeError, ValueError):
+        return None
 
 
 @dataclass(frozen=True)

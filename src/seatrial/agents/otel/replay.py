@@ -28,11 +28,11 @@ from seatrial.agents.otel.meaning import (
 from seatrial.agents.otel.span import Span
 from seatrial.agents.otel.tree import SpanTree
 from seatrial.core.trace import CallState
-from seatrial.environment.recorder import Recorder, is_handoff_tool, read_arguments
+from seatrial.environment.handing_over import asked_handoff, is_handoff_tool
+from seatrial.environment.recorder import Recorder, read_arguments
 
 __all__ = ["play"]
 
-_TARGETS = ("agent_name", "to_agent", "target", "agent")
 _STATES = {state.value: state for state in CallState}
 
 
@@ -166,14 +166,11 @@ class _Turn:
     # --- hand-offs ----------------------------------------------------------------------------------------------------
 
     def _hand_over_by_tool(self, span: Span, agent: str | None, name: str, arguments: Any, step: int | None) -> None:
-        read, malformed = read_arguments(arguments)
-        given = {} if malformed else dict(read)
-        named = next((given.pop(key) for key in _TARGETS if isinstance(given.get(key), str)), None)
-        target = name.removeprefix("transfer_to_") if name not in ("transfer_to_agent", "handoff") else named
-        if target is None:
+        asked = asked_handoff(name, arguments)
+        if asked.target == "unknown":
             return
-        reason = given.pop("reason", None)
-        self._hand_over(agent, target, span, Role.TOOL, step=step, reason=reason, context=given or None)
+        context = asked.context or None
+        self._hand_over(agent, asked.target, span, Role.TOOL, step=step, reason=asked.reason, context=context)
 
     def _hand_over(self, source: str | None, target: str, span: Span, role: Role, **more: Any) -> None:
         before = self.handed.pop((source, target), role)

@@ -27,7 +27,7 @@ from seatrial.agents.pydantic_ai.recording import recording
 from seatrial.core.ports import Answer, TurnInput
 from seatrial.core.project import AgentSpec
 from seatrial.core.trace import Observable, StopReason
-from seatrial.environment.recorder import StepLimitReached
+from seatrial.environment.recorder import StepLimitReached, limit_of_its_own
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.errors import UsageError
 
@@ -49,7 +49,9 @@ class PydanticAIAgent:
         """UsageError when the target is no agent, or the spec's input or output make no sense."""
         spec = spec or AgentSpec()
         if not isinstance(target, AbstractAgent):
-            raise UsageError(f"a {type(target).__name__} is no Pydantic AI agent; give an Agent, or a factory of one")
+            raise UsageError(
+                f"an object of type {type(target).__name__} is no Pydantic AI agent; give an Agent, or a factory of one"
+            )
         self._agent = target
         self._mapper = Mapper(target.deps_type, spec.input, spec.output)
         listen()
@@ -83,7 +85,7 @@ class PydanticAISession:
                 return await self._answer(given)
         except UsageLimitExceeded as error:
             if any(limit in str(error) for limit in _COUNTED):
-                raise StepLimitReached(str(error)) from error
+                raise limit_of_its_own("usage limit", error) from error
             raise
         finally:
             self._recorder.close()

@@ -25,7 +25,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, SystemPromptPart, TextPart, UserPromptPart
 
-from seatrial.agents.expressions import filled, named_function, reader
+from seatrial.agents.expressions import check_input, filled, named_function, reader
 from seatrial.core.encoding import dumps, to_json
 from seatrial.core.ports import TurnInput
 from seatrial.errors import UsageError, did_you_mean
@@ -57,8 +57,10 @@ class Mapper:
         self._deps_type = deps_type
         self._given = given
         self._function = named_function(given)
+        check_input(given, ("$messages",))
         if isinstance(given, Mapping):
             _check(given)
+            named_function(given.get("deps"), "input.deps")
         elif given is not None and self._function is None and not (isinstance(given, str) and given.startswith("$")):
             raise UsageError(f"agent input: {given!r} is neither a mapping, a $ expression nor module:function")
         self.output = reader(wanted, _plain, "the run's output")
@@ -90,7 +92,7 @@ class Mapper:
         return RunInput(_prompt(prompt), make_deps=lambda: self._deps(given.get("deps"), turn), more=more)
 
     def _deps(self, given: Any, turn: TurnInput) -> Any:
-        function = named_function(given)
+        function = named_function(given, "input.deps")
         if function is not None:
             return function(turn.input)
         if not isinstance(given, Mapping) or not isinstance(self._deps_type, type):

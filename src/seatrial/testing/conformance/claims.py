@@ -1,7 +1,8 @@
 """What an adapter says that it observes, held against what it delivered.
 
 In every situation: what the adapter declares, each trial must claim; what is not declared must not be claimed, and no
-event of it may be there; what is declared and happened must be claimed.
+event of it may be there; what is declared and happened must be claimed. Over all situations: what is declared must
+happen in one that the framework has.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from seatrial.core.trace import Approval, Handoff, Message, ModelCallEvent, Observable, Retrieval, SafetyEvent, Trace
-from seatrial.testing.conformance.expected import Expected, Facts
+from seatrial.testing.conformance.expected import Expected, Facts, Plan
 from seatrial.testing.conformance.findings import Findings
 from seatrial.testing.conformance.report import Words
 from seatrial.testing.conformance.script import Ways
 
-__all__ = ["check_claims", "shown_by"]
+__all__ = ["check_claims", "check_shown_somewhere", "shown_by"]
 
 
 def shown_by(expected: Expected, ways: Ways) -> frozenset[Observable]:
@@ -44,6 +45,13 @@ def check_claims(findings: Findings, expected: Expected, trace: Trace, facts: Fa
             findings.add(
                 f"observes {observable}", Words("nothing of it, for it is not declared"), Words(f"{seen} of it")
             )
+
+
+def check_shown_somewhere(findings: Findings, absent: Plan, others: Iterable[Plan], facts: Facts) -> None:
+    """What a situation that is absent would show is not declared, or shown by one of the others, those that run."""
+    shown = frozenset[Observable]().union(*(shown_by(plan.expected(1), facts.ways) for plan in others))
+    unproven = (shown_by(absent.expected(1), facts.ways) & facts.declared) - shown
+    _each(findings, unproven, "declared, so shown by some situation", "every situation that shows it is absent")
 
 
 def _each(findings: Findings, observables: Iterable[Observable], expected: str, seen: str) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from seatrial.core.encoding import dumps, to_json
 from seatrial.core.trace import Observable
 from seatrial.core.trial import InvalidReason
 from seatrial.errors import UsageError, did_you_mean
 from seatrial.testing.conformance.checks import check_trace
-from seatrial.testing.conformance.claims import shown_by
+from seatrial.testing.conformance.claims import check_shown_somewhere, shown_by
 from seatrial.testing.conformance.driving import Finished, adapter_of, run_plan
 from seatrial.testing.conformance.expected import Body, Facts, Plan
 from seatrial.testing.conformance.findings import Findings
@@ -44,10 +46,10 @@ def check_situation(framework: Framework, situation: str) -> Result:
     for name in (situation, *framework.absent):
         if name not in SITUATIONS:
             raise UsageError(f"there is no situation {name!r}; {did_you_mean(name, list(SITUATIONS))}")
-    if situation in framework.absent:
-        return Result(situation, Outcome.ABSENT, reason=framework.absent[situation])
     facts = _facts(framework)
     plan = plans[situation](facts)
+    if situation in framework.absent:
+        return _absent(situation, plan, facts, framework.absent)
     if not facts.observes(*plan.about) and plan.only_if_observed:
         return Result(situation, Outcome.NOT_OBSERVED, unobserved=plan.about)
     return _result(situation, plan, facts, run_plan(framework, plan))
@@ -62,6 +64,15 @@ def _facts(framework: Framework) -> Facts:
     always = frozenset(Observable(name) for name in adapter_of(framework).observes)
     more = frozenset(getattr(framework, "observes", ()))
     return Facts(ways_of(framework), always | more, framework.own_call_ids, always)
+
+
+def _absent(situation: str, plan: Plan, facts: Facts, absent: Mapping[str, str]) -> Result:
+    """A situation that the framework does not have: no excuse for what is declared and shown nowhere else."""
+    findings = Findings(situation)
+    elsewhere = [plans[other](facts) for other in SITUATIONS if other not in absent]
+    check_shown_somewhere(findings, plan, elsewhere, facts)
+    outcome = Outcome.FAILED if findings.problems else Outcome.ABSENT
+    return Result(situation, outcome, tuple(findings.problems), reason=absent[situation])
 
 
 def _result(situation: str, plan: Plan, facts: Facts, trials: list[Finished]) -> Result:
