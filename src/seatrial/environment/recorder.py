@@ -337,11 +337,10 @@ class Recorder:
         state: CallState | None = None,
         told: Any = None,
         duration_ms: float | None = None,
-        timed: bool = True,
     ) -> None:
         """A tool call ends: `failed` with an error, else `executed`, unless `state` says otherwise.
 
-        `duration_ms` None takes the time since it began, unless that is not known either (`timed`).
+        `duration_ms` None takes the time since it began.
         """
         if state is None:
             state = CallState.EXECUTED if error is None else CallState.FAILED
@@ -358,7 +357,7 @@ class Recorder:
             "result": result_json,
             "told": told_json if told_json != result_json else None,
             "error": None if error is None else error_text(error),
-            "duration_ms": self._since(fields["at_ms"]) if duration_ms is None and timed else duration_ms,
+            "duration_ms": self._since(fields["at_ms"]) if duration_ms is None else duration_ms,
         }
         with self._lock:
             fields.update(ended, ended=len(self._entries) + 1)
@@ -558,6 +557,10 @@ class Recorder:
         """As a call that begins and ends, of which nobody knows how long it took."""
         state = check_tool_call(call)
         self.observe(Observable.TOOL_CALLS)
+        if is_handoff_tool(str(call.name)):
+            number = self._begin_handoff(str(call.name), call.arguments, agent=call.agent, step=None)
+            self.end_tool_call(number, error=call.error, state=state)
+            return number
         self._count_step(model=False)
         arguments, malformed = read_arguments(call.arguments)
         result, error = to_json(call.result), None if call.error is None else error_text(call.error)
