@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
 import urllib.error
@@ -57,6 +58,46 @@ def test_credentials_are_in_no_part_of_a_request() -> None:
         assert key not in dumps(request.model_dump())
         assert request.path.endswith("/chat?alt=sse")
         assert request.body == {"echo": "[secret:credential-1]"}
+
+
+BASIC = base64.b64encode(b"user:hunter2-hunter2").decode()
+
+
+@pytest.mark.parametrize(
+    ("headers", "query", "secret"),
+    [
+        *(({}, name, "abc-123456-xyz") for name in ("subscription-key", "code", "X-API-Key", "client_secret")),
+        *(
+            ({}, name, "abc-123456-xyz")
+            for name in ("session_token", "sig", "X-Amz-Signature", "apiKey", "accessToken")
+        ),
+        *(({name: "abc-123456-xyz"}, "", "abc-123456-xyz") for name in ("ocp-apim-subscription-key", "x-auth-token")),
+        ({"cookie": "lang=en; sid=abc-123456-xyz; theme=dark"}, "", "abc-123456-xyz"),
+        ({"authorization": f"Basic {BASIC}"}, "", "hunter2-hunter2"),
+        ({"authorization": f"Basic {BASIC}"}, "", BASIC),
+        ({"authorization": "abc-123456-xyz"}, "", "abc-123456-xyz"),
+    ],
+)
+def test_whatever_proves_who_asks_is_in_no_part_of_a_cassette(headers: dict[str, str], query: str, secret: str) -> None:
+    path = f"/chat?{query}={secret}&alt=sse" if query else "/chat?alt=sse"
+    mask = MASKS.of(headers, path)
+    body = dumps({"echo": f"it is {secret}"}).encode()
+    request = request_of("u", "POST", path, headers, body, mask)
+    answer = recorded_response(200, {}, body, mask, cut=False)
+    assert secret not in dumps(request.model_dump()) + dumps(answer.model_dump())
+    assert request.path == "/chat?alt=sse"
+    assert mask.unmask(answer.body) == {"echo": f"it is {secret}"}
+
+
+@pytest.mark.parametrize("name", ["keyword", "max_tokens", "country_code", "monkeys", "encoding"])
+def test_parameters_that_are_no_secret_take_part_in_the_comparison(name: str) -> None:
+    assert asked(b"", f"/chat?{name}=one") != asked(b"", f"/chat?{name}=another")
+
+
+def test_a_comment_in_a_stream_stays_an_event_of_its_own() -> None:
+    data = b': waiting\n\ndata: {"a":1}\n\nid: 7\ndata: {}\n\ndata: [DONE]\n\n: cut o'
+    response = recorded_response(200, EVENTS, data, MASKS.of({}), cut=True)
+    assert b"".join(event_bytes(event) for event in response.events or ()) == data
 
 
 @given(st.binary(max_size=60) | st.text(max_size=60).map(str.encode) | st.sampled_from([b"NaN", b"[1e999]", b"[1.0]"]))
@@ -279,6 +320,38 @@ def test_a_replaying_proxy_never_opens_a_connection_upstream(upstream: Any, prox
     assert call(proxy.address.of_trial("c", 1, 1)["u"] + "/chat")[0] == 400
     assert proxy.address.finish("c", 1, 1).problem == "nothing of c#1"
     assert not reached.is_set()
+
+
+def test_a_placeholder_key_that_stands_in_the_answer_is_said_again_as_it_was(upstream: Any, proxied: Any) -> None:
+    shelf, said = Shelf(), b'{"say":"I run on ollama."}'
+    events = b'data: {"delta": "I run on oll"}\n\ndata: {"delta": "ama."}\n\n'
+
+    def respond(exchange: Exchange) -> None:
+        stream = exchange.read_body() == b'{"stream": true}'
+        exchange.answer(200, {"Content-Type": EVENTS["content-type"] if stream else "application/json"},
+                        events if stream else said)  # fmt: skip
+
+    heard: dict[str, list[Any]] = {}
+    for mode in ("record", "replay"):
+        proxy = proxied(mode, upstream(respond), shelf)
+        proxy.address.begin("c", 1, 1)
+        url = proxy.address.of_trial("c", 1, 1)["u"] + "/chat"
+        whole = call(url, b"{}", Authorization="Bearer ollama")
+        pieces = call(url, b'{"stream": true}', Authorization="Bearer ollama")[2].split(b"\n\n")[:-1]
+        heard[mode] = [whole[2], "".join(json.loads(piece[6:])["delta"] for piece in pieces)]
+        proxy.address.finish("c", 1, 1)
+    assert heard["record"] == heard["replay"] == [said, "I run on ollama."]
+    assert "ollama" not in dumps(shelf.held["c"].model_dump(mode="json"))
+
+
+def test_true_is_not_one_in_a_request(upstream: Any, proxied: Any) -> None:
+    shelf = Shelf()
+    for mode, body in (("record", b'{"n": 1}'), ("replay", b'{"n": true}')):
+        proxy = proxied(mode, upstream(lambda exchange: exchange.answer(200, {}, b"{}")), shelf)
+        proxy.address.begin("c", 1, 1)
+        call(proxy.address.of_trial("c", 1, 1)["u"] + "/chat", body)
+        problem = proxy.address.finish("c", 1, 1).problem
+    assert "body.n: recorded 1, now true" in problem
 
 
 def test_compressed_answers_that_nobody_asked_for_are_refused(upstream: Any, proxied: Any) -> None:

@@ -14,6 +14,7 @@ from seatrial.core.run import RunStatus
 from seatrial.errors import UsageError
 from seatrial.harness.approving import approve
 from seatrial.harness.gating import Candidate, project_or_none, rulebook
+from seatrial.harness.stored import trial_of
 from seatrial.verdict.comparison import Change
 
 PAID = """
@@ -85,6 +86,24 @@ def test_time_that_is_up_ends_the_run_and_keeps_what_ran(tmp_path: Path) -> None
     assert 1 <= len(run.trials) < 20
     assert run.exit_code == 4
     assert run.resume_command == f"seatrial run --resume --output {run.folder} --max-time 1e-09"
+
+
+def test_where_nothing_ran_the_hint_names_a_budget_in_which_everything_may(tmp_path: Path) -> None:
+    run = api.run(project(tmp_path, cases=3, limits="{cost_usd: 0.5}"), max_cost=0.1)
+    assert (len(run.trials), run.info.status) == (0, RunStatus.OUT_OF_BUDGET)
+    assert run.resume_command == f"seatrial run --resume --output {run.folder} --max-cost 1.5"
+
+
+def test_a_case_dearer_than_those_that_ran_fits_into_the_budget_of_the_hint(tmp_path: Path) -> None:
+    folder = project(tmp_path, cases=1)
+    (folder / "cases/smoke/dear.yaml").write_text(case("dear", limits="{cost_usd: 5}"))
+    run = api.run(folder, max_cost=0.15)
+    assert len(run.trials) == 1
+    assert run.resume_command == f"seatrial run --resume --output {run.folder} --max-cost 5.1"
+    with pytest.raises(UsageError, match=r"dear has no trial on record: it was not run"):
+        trial_of(run, "dear")
+    with pytest.raises(UsageError, match=r"has no trial of 'deer'; did you mean 'dear'"):
+        trial_of(run, "deer")
 
 
 @pytest.mark.parametrize(

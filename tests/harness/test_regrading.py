@@ -16,7 +16,7 @@ from seatrial.errors import NothingSelected, UsageError
 from seatrial.harness.regrading import execute_regrade, plan_regrade
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-OF_ITS_OWN = {"run_id", "trace_at", "previous"}
+OF_ITS_OWN = {"run_id", "trace_at", "trace_digest", "previous"}
 """What a record says of the folder it stands in."""
 
 

@@ -124,6 +124,22 @@ def test_a_replayed_run_is_not_approved_on_its_own_trials(tmp_path: Path, runs: 
     assert approve(done["record"].folder, rules, **terms).baseline is not None
 
 
+@pytest.mark.parametrize("said", ["", "record"])
+def test_the_records_tell_a_replay_whatever_run_json_says(tmp_path: Path, runs: Any, said: str) -> None:
+    done = runs()
+    path = done["replay"].folder / "run.json"
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | {"cassettes": said}), "utf-8")
+    decision = api.gate(path.parent, project=tmp_path)
+    assert decision.verdict == "incomplete"
+    assert "c#1 was replayed from cassettes, which run.json does not say" in " ".join(decision.reasons)
+    with pytest.raises(UsageError, match="pooled with no other"):
+        Candidate([done["record"].folder, path.parent])
+    rules = rulebook(project_or_none(tmp_path), with_baseline=False)
+    with pytest.raises(UsageError, match="no fresh evidence"):
+        approve(path.parent, rules, approver="Ada", reason="r", output=tmp_path / "b.json", fresh=None)
+    assert "2 of 2 trials replayed" in markdown_text(api.load(path.parent).summary())
+
+
 def test_a_comparison_marks_the_side_that_was_replayed(runs: Any) -> None:
     done = runs()
     compared = api.compare(done["record"].folder, done["replay"].folder)

@@ -12,7 +12,7 @@ import pytest
 import seatrial as api
 from projects import case, write_project
 from seatrial.cli import _exit_code
-from seatrial.errors import UsageError
+from seatrial.errors import StorageError, UsageError
 from seatrial.harness.approving import approve, fresh_plan
 from seatrial.harness.comparing import compare
 from seatrial.harness.gating import project_or_none, rulebook
@@ -174,6 +174,35 @@ def test_no_command_takes_a_damaged_folder_for_an_internal_error(
     assert 70 not in codes.values(), (codes, capsys.readouterr().err)
     assert "Traceback" not in capsys.readouterr().err
     assert codes["approve", name] == 1
+
+
+def drop(lines: list[str]) -> None:
+    del lines[3]
+
+
+def say_passed(lines: list[str]) -> None:
+    lines[0] = lines[0].replace("hello", "goodbye")
+
+
+@pytest.mark.parametrize(("name", "edit"), [("trials.jsonl", drop), ("traces.jsonl", say_passed)])
+def test_a_touched_run_is_not_graded_again(project: Path, name: str, edit: Callable[[list[str]], Any]) -> None:
+    run = api.run(project)
+    edit_lines(run.folder, edit, name)
+    with pytest.raises(StorageError, match=r"is not as its run wrote it, so it is not graded again: trials\.jsonl:"):
+        api.regrade(run.folder, project=project, output=project / "again")
+    assert not (project / "again").exists()
+    assert _exit_code(["regrade", str(run.folder)]) == 2
+
+
+def test_an_edited_trace_decides_nothing_and_is_not_shown(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = api.run(project)
+    edit_lines(run.folder, say_passed, "traces.jsonl")
+    decision = api.gate(run.folder, project=project)
+    assert decision.verdict == "incomplete"
+    assert "trace of c0#1 is not as the run wrote it" in " ".join(decision.reasons)
+    for command in (["show", str(run.folder), "c0#1"], ["export", str(run.folder), "spans.json"]):
+        assert _exit_code(command) == 2
+        assert "the trace of c0#1 is not as it was written" in capsys.readouterr().err
 
 
 def test_runs_that_were_judged_otherwise_are_no_one_candidate(project: Path) -> None:

@@ -55,6 +55,13 @@ def one_trial() -> dict[str, dict[str, Any]]:
     return {span["name"]: span for span in spans_of((a_record(trace), trace))}
 
 
+def test_the_root_of_a_replayed_trial_says_how_many_answers_were_replayed() -> None:
+    trace = a_trace()
+    roots = [spans_of((a_record(trace, replayed=count), trace))[0] for count in (2, 0)]
+    assert attributes(roots[0])["seatrial.replayed"] == "2"
+    assert "seatrial.replayed" not in attributes(roots[1])
+
+
 def test_the_spans_form_one_tree_below_the_trial() -> None:
     spans = one_trial()
     by_id = {span["spanId"]: span["name"] for span in spans.values()}

@@ -246,11 +246,27 @@ def test_a_trial_whose_fixture_failed_cost_nothing() -> None:
 
 def test_with_unknown_costs_allowed_they_count_as_nothing_and_hold_nobody_up() -> None:
     source = guard(planned(4), 0.1, allow_unknown_cost=True)
-    trials = [source.next() for _ in range(4)]
+    first = source.next()
+    assert first is not None
+    assert source.next() is None  # the first trial runs alone: it may tell what one costs
+    end(source, first, None)
+    trials = [source.next() for _ in range(3)]
     for trial in trials:
         assert trial is not None
         end(source, trial, None)
     assert (source.problem, source.spent_usd, source.ran_out) == ("", 0.0, False)
+
+
+@pytest.mark.parametrize("concurrency", [1, 6])
+def test_known_costs_hold_the_budget_where_unknown_ones_are_allowed(concurrency: int) -> None:
+    source = guard(planned(6), 0.03, allow_unknown_cost=True)
+    assert run_all(source, 0.01, concurrency) == 3
+    assert source.spent_usd == pytest.approx(0.03)
+
+
+def test_a_resumed_run_of_unknown_costs_goes_on_at_once() -> None:
+    source = guard(planned(4), 0.1, allow_unknown_cost=True, kept=[record("c0", 1, None)])
+    assert [source.next() is None for _ in range(3)] == [False] * 3
 
 
 def test_bl_112_a_judges_unknown_cost_ends_nothing() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,6 +71,51 @@ def test_a_file_of_something_else_is_an_error_that_names_the_place(tmp_path: Pat
     folder.path("c").write_text(json.dumps(data))
     with pytest.raises(StorageError, match=r"c\.json: is no whole cassette \(trials\.0\.agent\.0\.0\.request\.metod: "):
         folder.read("c")
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (lambda trial: trial["agent"][0][0]["response"].update(status=99999), "response.status"),
+        (lambda trial: trial["agent"][0][0]["response"].update(status=-5), "response.status"),
+        (lambda trial: trial["agent"][0][0]["response"].update(status=100), "response.status"),
+        (lambda trial: trial["agent"][0][0]["response"].update(headers={"retry-after": "1\r\nX: y"}), "line ends"),
+        (lambda trial: trial["agent"][0][0]["response"].update(headers={"retry-after": "\u4e2d"}), "control"),
+        (lambda trial: trial["agent"][0][0]["response"].update(headers={"a b": "1"}), "no name of a header"),
+        (lambda trial: trial["agent"][0][0]["response"].update(events=[{}]), "an event holds"),
+        (lambda trial: trial["agent"][0][0]["response"].update(events=[{"event": "a\nb"}]), "one line"),
+        (lambda trial: trial["agent"][0][0]["response"].update(events=[{"text": 5}]), "is text"),
+        (lambda trial: trial.update(trial=0), "trials.0.trial"),
+    ],
+)
+def test_an_edited_answer_that_nobody_could_send_is_an_error(tmp_path: Path, edit: Any, said: str) -> None:
+    folder = CassetteFolder(tmp_path, "dev", "a")
+    folder.write("c", 1, "agent", 0, TAKE)
+    data = json.loads(folder.path("c").read_text("utf-8"))
+    edit(data["trials"][0])
+    folder.path("c").write_text(json.dumps(data))
+    with pytest.raises(StorageError, match=rf"c\.json: is no whole cassette .*{said}"):
+        folder.read("c")
+
+
+def test_a_trial_that_stands_in_a_file_twice_is_an_error(tmp_path: Path) -> None:
+    folder = CassetteFolder(tmp_path, "dev", "a")
+    folder.write("c", 1, "agent", 0, TAKE)
+    data = json.loads(folder.path("c").read_text("utf-8"))
+    data["trials"] *= 2
+    folder.path("c").write_text(json.dumps(data))
+    with pytest.raises(StorageError, match=r"is no whole cassette .*trial 1 stands there twice"):
+        folder.read("c")
+
+
+@pytest.mark.parametrize(("build", "case_id", "what"), [("dev", "d", "case 'c'"), ("prod", "c", "build 'dev'")])
+def test_a_file_in_the_place_of_another_is_an_error(tmp_path: Path, build: str, case_id: str, what: str) -> None:
+    CassetteFolder(tmp_path, "dev", "a").write("c", 1, "agent", 0, TAKE)
+    other = CassetteFolder(tmp_path, build, "a")
+    other.path(case_id).parent.mkdir(exist_ok=True)
+    other.path(case_id).write_bytes(CassetteFolder(tmp_path, "dev", "a").path("c").read_bytes())
+    with pytest.raises(StorageError, match=f"is the recording of {what}, which does not belong here"):
+        other.read(case_id)
 
 
 def test_the_seed_is_kept_and_a_torn_file_is_an_error(tmp_path: Path) -> None:

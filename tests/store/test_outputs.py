@@ -80,7 +80,7 @@ def test_a_trace_as_older_versions_wrote_it_is_read_as_before(tmp_path: Path) ->
     (record,) = run.records()
     data = {"case_id": "c", "trial_index": 1, "attempt": 1, "output": LARGE, "outputs": ["short", LARGE]}
     (run.folder / "traces.jsonl").write_text(json.dumps(data) + "\n", encoding="utf-8")
-    assert run.trace(record) == trace
+    assert run.trace(record.model_copy(update={"trace_digest": None})) == trace
 
 
 def test_written_again_a_large_output_is_put_aside_in_the_new_folder(tmp_path: Path) -> None:

@@ -173,6 +173,50 @@ def test_a_forged_chain_does_not_hide_it(touch: Any, tmp_path: Path) -> None:
     assert verify(run).problems
 
 
+def test_an_edited_trace_is_named_and_read_by_nobody(tmp_path: Path) -> None:
+    run = written(tmp_path)
+    assert {line["trace_digest"] for line in lines_of(run)} == {
+        line_digest(line) for line in (run.folder / "traces.jsonl").read_bytes().splitlines()
+    }
+    path = run.folder / "traces.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"output":"xxx"', b'"output":"xyx"'))
+    said = "the trace of a#3 is not as the run wrote it (its record has another digest)"
+    assert verify(run).problems == (f"trials.jsonl:5: {said}",)
+    with pytest.raises(StorageError, match="the trace of a#3 is not as it was written"):
+        run.trace(run.records()[-1])
+    with pytest.raises(StorageError, match="the trace of a#3 is not as it was written"):
+        list(run.stored())
+
+
+def test_a_folder_of_a_version_without_digests_of_traces_is_clean(tmp_path: Path) -> None:
+    run = written(tmp_path)
+    lines = lines_of(run)
+    for line in lines:
+        del line["trace_digest"]
+    rewrite(run, lines, linked=True)
+    path = run.folder / "run.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"chain_end": None}))
+    assert verify(run).problems == ()
+    assert len(list(run.stored())) == 5
+
+
+LARGE = "word " * 20_000
+
+
+@pytest.mark.parametrize("outputs", [(LARGE,), (LARGE, "end")])
+@pytest.mark.parametrize("text", ["other", ""])
+def test_a_changed_output_is_named(tmp_path: Path, outputs: tuple[str, ...], text: str) -> None:
+    writer = RunWriter.create(tmp_path / "run", INFO, [Case(id="a"), Case(id="b")])
+    record = writer.write(of(passing("a", 1), output=LARGE), Trace(output=LARGE, outputs=outputs))
+    writer.finish(INFO.model_copy(update={"status": RunStatus.FINISHED}))
+    run = RunFolder(tmp_path / "run")
+    assert verify(run).problems == ()
+    (run.folder / str(record.output_file)).write_text(text)
+    assert verify(run).problems == (
+        f"trials.jsonl:1: the output of a#1 is not as the run wrote it: {record.output_file}",
+    )
+
+
 def test_only_trials_of_the_run_and_its_cases_are_evidence(tmp_path: Path) -> None:
     run = written(tmp_path)
     lines = lines_of(run)

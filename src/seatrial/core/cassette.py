@@ -6,10 +6,11 @@ request is answered by the first exchange of the same take with an equal request
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, field_validator
 
 from seatrial.core.encoding import dumps, shortened
 from seatrial.core.frozen import Frozen
@@ -47,15 +48,45 @@ class RecordedRequest(Frozen):
         """As it is called in messages."""
         return f"{self.method} {self.path}"
 
+    def equals(self, other: RecordedRequest) -> bool:
+        """Whether it asks for the same. In JSON `true` is not 1, as it is in Python."""
+        return self == other and dumps(self.body, sort_keys=True) == dumps(other.body, sort_keys=True)
+
+
+def _sendable_name(name: str) -> str:
+    if not re.fullmatch(r"[a-z0-9!#$%&'*+.^_`|~-]+", name):
+        raise ValueError(f"{name!r} is no name of a header in lower case")
+    return name
+
+
+def _sendable(value: str) -> str:
+    if any((ord(c) < 32 and c != "\t") or ord(c) == 127 or ord(c) > 255 for c in value):
+        raise ValueError("a header holds neither line ends nor other control characters")
+    return value
+
+
+def _whole_event(event: dict[str, Any]) -> dict[str, Any]:
+    if not event or set(event) - ({"text"} if "text" in event else {"event", "data"}):
+        raise ValueError("an event holds `text`, or `event` and `data`")
+    said = {name: isinstance(event[name], str) for name in ("text", "event") if name in event}
+    if not all(said.values()):
+        raise ValueError(f"{' and '.join(said)} of an event is text")
+    if "\n" in event.get("event", ""):
+        raise ValueError("`event` of an event is one line")
+    return event
+
+
+_Header = Annotated[str, AfterValidator(_sendable)]
+
 
 class RecordedResponse(Frozen):
-    """What came back, masked."""
+    """What came back, masked; whatever it holds can be sent again."""
 
-    status: int
-    headers: dict[str, str] = Field(default_factory=dict)
+    status: Annotated[int, Field(ge=200, le=999)]
+    headers: dict[Annotated[str, AfterValidator(_sendable_name)], _Header] = Field(default_factory=dict)
     body: Any = None
     """As in a request; None where it was a stream of events."""
-    events: tuple[dict[str, Any], ...] | None = None
+    events: tuple[Annotated[dict[str, Any], AfterValidator(_whole_event)], ...] | None = None
     """A stream's events in order: `{event, data}`, or `{text}` for what is none of these."""
     cut: bool = False
     """The connection broke before the end."""
@@ -77,7 +108,7 @@ Part = Literal["agent", "graders"]
 class TrialTakes(Frozen):
     """All attempts at one trial, in order."""
 
-    trial: int
+    trial: Annotated[int, Field(ge=1)]
     agent: tuple[Take, ...] = ()
     """What the agent asked."""
     graders: tuple[Take, ...] = ()
@@ -93,6 +124,15 @@ class Cassette(Frozen):
     """Digest of the agent's spec: trials of another one are answered by none of it."""
     case: str
     trials: tuple[TrialTakes, ...] = ()
+
+    @field_validator("trials")
+    @classmethod
+    def _each_once(cls, trials: tuple[TrialTakes, ...]) -> tuple[TrialTakes, ...]:
+        numbers = [each.trial for each in trials]
+        twice = next((number for at, number in enumerate(numbers) if number in numbers[:at]), None)
+        if twice is not None:
+            raise ValueError(f"trial {twice} stands there twice")
+        return trials
 
     def of(self, trial: int) -> TrialTakes:
         """The recording of one trial; an empty one when there is none."""

@@ -143,6 +143,8 @@ class TrialRecord(Frozen):
     """What the trial left behind it, as far as the harness looks."""
     trace_at: int | None = None
     """Byte offset of this trial's line in `traces.jsonl`."""
+    trace_digest: str | None = None
+    """sha256 of that line; None: written by a version that did not note it."""
     started: str | None = None
     """UTC, ISO 8601 with Z."""
     previous: str | None = None

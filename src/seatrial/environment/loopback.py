@@ -14,12 +14,29 @@ from collections.abc import Callable, Iterable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-__all__ = ["Exchange", "LoopbackServer"]
+__all__ = ["BadRequest", "Exchange", "LoopbackServer"]
 
 _numbers = itertools.count(1)
 LARGEST = 256 * 1024 * 1024
 """Bytes of a request."""
 _PATIENCE_S = 1.0
+
+
+_REFUSED = {"Content-Type": "application/json", "Connection": "close", "x-should-retry": "false"}
+
+
+class BadRequest(Exception):
+    """A request that is none, in words without quotes; it is answered with status 400."""
+
+
+def _number(text: str, base: int, what: str) -> int:
+    digits = text.strip()
+    if not digits.isascii() or not digits.isalnum():
+        raise BadRequest(f"the {what} is no number")
+    try:
+        return int(digits, base)
+    except ValueError:
+        raise BadRequest(f"the {what} is no number") from None
 
 
 class Exchange(BaseHTTPRequestHandler):
@@ -30,16 +47,29 @@ class Exchange(BaseHTTPRequestHandler):
     server: _Server
 
     def read_body(self) -> bytes:
-        """What the client sent."""
+        """What the client sent. BadRequest when it does not say what belongs to it."""
         if self.headers.get("Transfer-Encoding", "").lower() == "chunked":
             return b"".join(self._chunks())
-        return self.rfile.read(min(int(self.headers.get("Content-Length") or 0), LARGEST))
+        return self._exactly(_number(self.headers.get("Content-Length") or "0", 10, "Content-Length"))
 
     def _chunks(self) -> Iterable[bytes]:
-        while size := int(self.rfile.readline().split(b";")[0] or b"0", 16):
-            yield self.rfile.read(size)
+        left = LARGEST
+        while size := _number(self.rfile.readline().split(b";")[0].decode("latin-1"), 16, "size of a chunk"):
+            if size > left:
+                raise BadRequest(f"the request is larger than {LARGEST:,} bytes")
+            left -= size
+            yield self._exactly(size)
             self.rfile.readline()
-        self.rfile.readline()
+        while self.rfile.readline().strip():  # trailers
+            pass
+
+    def _exactly(self, size: int) -> bytes:
+        if size > LARGEST:
+            raise BadRequest(f"the request is larger than {LARGEST:,} bytes")
+        data = self.rfile.read(size)
+        if len(data) < size:
+            raise BadRequest("the request broke off")
+        return data
 
     def answer(self, status: int, headers: Mapping[str, str], body: bytes, *, length: int | None = None) -> None:
         """Send a whole answer. `length`: another than it has, for an answer that breaks off."""
@@ -94,7 +124,11 @@ class Exchange(BaseHTTPRequestHandler):
 
     def _respond(self) -> None:
         with contextlib.suppress(ConnectionError):  # the client has gone
-            self.server.respond(self)
+            try:
+                self.server.respond(self)
+            except BadRequest as error:
+                self.close_connection = True  # where its next request begins is unknown
+                self.answer(400, _REFUSED, f'{{"error": {{"message": "{error}", "code": "bad_request"}}}}'.encode())
 
 
 class _Server(ThreadingHTTPServer):

@@ -138,7 +138,7 @@ def _refuse_curtailed(folder: Path) -> None:
 
 
 def _refuse_replayed(folder: Path) -> None:
-    if RunFolder(folder).info.cassettes == "replay":
+    if verify(RunFolder(folder)).replayed:
         raise UsageError(
             f"{folder}: the run was replayed from cassettes, so its trials are no fresh evidence; approve the run that "
             "recorded them, or without --no-fresh"

@@ -17,6 +17,7 @@ from seatrial.errors import UsageError
 from seatrial.runner.budget import Budget, WithinBudget, cost_of_attempt, own_limit
 from seatrial.runner.curtailment import CurtailedTrials
 from seatrial.runner.schedule import FixedTrials
+from seatrial.store.rundir import RunFolder
 
 __all__ = ["Course", "budget_of", "course_of", "refuse_unknown_prices", "resume_command", "trials_of"]
 
@@ -109,7 +110,7 @@ def resume_command(folder: Path, info: RunInfo, records: Ledger) -> str | None:
         return None
     words = ["seatrial", "run", "--resume", "--output", str(folder)]
     if "max_cost" in info.options:
-        words += ["--max-cost", f"{_enough(float(info.options['max_cost']), info, records):g}"]
+        words += ["--max-cost", f"{_enough(float(info.options['max_cost']), folder, info, records):g}"]
     if "max_time" in info.options:
         words += ["--max-time", f"{float(info.options['max_time']):g}"]
     if info.options.get("allow_unknown_cost"):
@@ -117,12 +118,16 @@ def resume_command(folder: Path, info: RunInfo, records: Ledger) -> str | None:
     return shlex.join(words)
 
 
-def _enough(limit: float, info: RunInfo, records: Ledger) -> float:
+def _enough(limit: float, folder: Path, info: RunInfo, records: Ledger) -> float:
+    """What is spent already, and what all that is left may cost: as the trials on record, else as its case allows."""
     costs = [cost for cost in map(cost_of_attempt, records.entries()) if cost is not None]
-    trials = records.trials
-    if not trials or not fsum(costs):
-        return 2 * limit
-    return _rounded_up(max(fsum(costs) / trials * max(info.trials_planned, trials) * 1.1, limit))
+    spent, trials = fsum(costs), records.trials
+    limits = {case.id: own_limit(case) or 0.0 for case in RunFolder(folder).cases()}
+    if trials and spent:
+        whole = spent / trials * max(info.trials_planned, trials) * 1.1
+    else:
+        whole = max(fsum(limits.get(case_id, 0.0) * planned for case_id, planned in info.trials.items()), 2 * limit)
+    return _rounded_up(max(whole, spent + max(limits.values(), default=0.0), limit))
 
 
 def _rounded_up(value: float) -> float:

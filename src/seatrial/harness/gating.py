@@ -92,7 +92,7 @@ class Candidate:
             what = "stopped cases once they were decided (--stop-when-decided)"
             raise UsageError(f"{curtailed[0]}: {what}; such a run is pooled with no other")
 
-        replayed = [folder for folder, info in zip(self.folders, self.infos, strict=True) if info.cassettes == "replay"]
+        replayed = [folder for folder, stored in zip(self.folders, self.stored, strict=True) if stored.replayed]
         if replayed and len(self.folders) > 1:
             what = "was replayed from cassettes, so its trials are those that were recorded"
             raise UsageError(f"{replayed[0]}: {what}; such a run is pooled with no other")

@@ -27,7 +27,7 @@ from seatrial.core.project import AgentSpec, Project
 from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trial import TrialKey, TrialRecord, TrialStatus
 from seatrial.environment.secrets import Redactor
-from seatrial.errors import Diagnostic, NothingSelected, UsageError
+from seatrial.errors import Diagnostic, NothingSelected, StorageError, UsageError
 from seatrial.harness.hidden import veiled_case, veiled_record, veiled_trace
 from seatrial.harness.plan import (
     Request,
@@ -45,6 +45,7 @@ from seatrial.loading.selection import select as select_cases
 from seatrial.report.files import write_results
 from seatrial.runner.regrading import Evidence, graded_again, refused
 from seatrial.store.rundir import RunFolder, RunWriter, StoredTrial
+from seatrial.store.verifying import verify
 
 __all__ = ["Flip", "Regrade", "Regraded", "execute_regrade", "plan_regrade", "regrade"]
 
@@ -128,6 +129,7 @@ def plan_regrade(
     """Resolve what is to be graded again. Every mistake that can be known before the first grader is raised here."""
     source = RunFolder(folder)
     old = source.info
+    _refuse_touched(source)
     request = Request(project=project, set=_set_then(old), timeout_s=old.options.get("timeout_s"))
     present = selected(request)
     root = Path(present.project.root)
@@ -152,6 +154,16 @@ def plan_regrade(
         at_once=present.project.concurrency,
         warnings=(*present.warnings, *_noticed(cases, old, why, gone)),
     )
+
+
+def _refuse_touched(source: RunFolder) -> None:
+    """The new run is whole in itself, so it would hide that its source is not. Raises StorageError."""
+    problems = verify(source).problems
+    if problems:
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise StorageError(
+            f"{source.folder}: is not as its run wrote it, so it is not graded again: {problems[0]}{more}"
+        )
 
 
 def _set_then(old: RunInfo) -> tuple[str, ...]:

@@ -41,7 +41,10 @@ def trial_of(run: Run, text: str) -> TrialRecord:
     case_id, number = _split(text, set(run.trials.case_ids))
     records = list(run.trials.entries(run.trials.of_case(case_id)))
     if not records:
-        hint = did_you_mean(case_id, [case.id for case in run.definitions])
+        known = [case.id for case in run.definitions]
+        if case_id in known:
+            raise UsageError(f"{run.folder}: {case_id} has no trial on record: it was not run")
+        hint = did_you_mean(case_id, known)
         raise UsageError(f"{run.folder} has no trial of {case_id!r}" + (f"; {hint}" if hint else ""))
     if number is None:
         return next((record for record in records if record.status != "passed"), records[0]).whole

@@ -95,6 +95,7 @@ class _Trial:
             "seatrial.stop_reason": str(record.stop_reason),
             "seatrial.observes": sorted(self._trace.observes),
             "seatrial.cost_usd": record.cost_usd,
+            "seatrial.replayed": record.replayed or None,  # such a trial is no evidence of its own
             genai.INPUT_MESSAGES: _messages(self._trace.of(Message), "user"),
             genai.OUTPUT_MESSAGES: None if record.output is None else dumps([_said("assistant", record.output)]),
         }

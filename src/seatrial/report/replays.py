@@ -12,6 +12,8 @@ def cassette_note(summary: Mapping[str, Any]) -> str:
     """One line on the content of `results.json`; empty for a run without cassettes."""
     times = summary["times"]
     mode, trials = times.get("cassettes"), times["trials"]
+    if any(trial.get("replayed") for trial in trials):  # whatever `run.json` says
+        mode = "replay"
     if not mode:
         return ""
     key = "replayed" if mode == "replay" else "recorded"

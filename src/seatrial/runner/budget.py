@@ -5,7 +5,7 @@
 2. else its case's limit: `limits.cost_usd`, else `thresholds.max_estimated_cost_usd`;
 3. else the dearest trial of any case so far;
 4. else all that is left: nobody knows anything yet, so the first trial shows what one costs before others start.
-   (With `--allow-unknown-cost` nothing is set aside instead.)
+   (With `--allow-unknown-cost` nothing is set aside once a trial has ended and nobody knows what it cost.)
 
 A trial starts when what was spent, what is set aside for trials in flight and its own reservation fit into the budget;
 else the source waits for trials in flight, which may turn out cheaper, and ends when there is none. So the total
@@ -119,6 +119,8 @@ class WithinBudget:
         self._costs: dict[str, array[float]] = {}
         self._spent = 0.0
         self._dearest: float | None = None
+        self._blind = False
+        """A trial ended of which nobody knows what it cost."""
         self._lock = threading.RLock()
         self._count_kept(Ledger.of(kept))
 
@@ -154,9 +156,16 @@ class WithinBudget:
         """A trial ended: nothing is set aside for it any more."""
         with self._lock:
             trial = self._in_flight.pop((record.case_id, record.trial_index), None)
-            if trial is not None and trial.known:
-                self._learn(record.case_id, trial.paid)
+            if trial is not None:
+                self._end(record.case_id, trial)
             self._source.finished(record)
+
+    def _end(self, case_id: str, trial: _InFlight) -> None:
+        """What is known of a cost counts, if it is allowed that the rest is not."""
+        if trial.known or (self._budget.allow_unknown_cost and trial.paid):
+            self._learn(case_id, trial.paid)
+        else:
+            self._blind = True
 
     def _out_of_time(self) -> bool:
         now = self._clock()
@@ -172,7 +181,8 @@ class WithinBudget:
             known = self._dearest
         if known is not None:
             return _InFlight(known, estimated=True)
-        return _InFlight(0.0 if self._budget.allow_unknown_cost else max(self._left, 0.0), estimated=False)
+        free = self._blind and self._budget.allow_unknown_cost
+        return _InFlight(0.0 if free else max(self._left, 0.0), estimated=False)
 
     @property
     def _left(self) -> float:
@@ -237,5 +247,4 @@ class WithinBudget:
                 costs = list(map(cost_of_attempt, attempts))
                 known = [cost for cost in costs if cost is not None]
                 self._spent += fsum(known)
-                if len(known) == len(costs):
-                    self._learn(case_id, fsum(known))
+                self._end(case_id, _InFlight(0.0, estimated=False, paid=fsum(known), known=len(known) == len(costs)))

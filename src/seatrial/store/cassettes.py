@@ -54,10 +54,22 @@ class CassetteFolder:
         known, cassette = self._read.pop(path, ((), None))
         if cassette is None or known != state:
             cassette = _parsed(path, path.read_bytes())
+            self._refuse_foreign(path, cassette)
         self._read[path] = (state, cassette)
         for oldest in list(self._read)[:-_HELD]:
             self._read.pop(oldest, None)
         return cassette
+
+    def _refuse_foreign(self, path: Path, cassette: Cassette) -> None:
+        """A file says itself whose recording it is, and lies where that belongs."""
+        said = {"build": cassette.build, "case": cassette.case}
+        for what, name in said.items():
+            place = path.parent.name if what == "build" else path.stem
+            if file_name(name) != place:
+                raise StorageError(
+                    f"{path}: is the recording of {what} {name!r}, which does not belong here; put the file back in "
+                    "its place, or remove it and record the case again"
+                )
 
     def write(self, case_id: str, trial: int, part: Part, position: int, take: Take) -> None:
         """Put an attempt's recording at its position (from 0) of the trial; what stood there and after it goes.

@@ -12,8 +12,10 @@ from seatrial.core.ids import file_name
 from seatrial.errors import StorageError
 from seatrial.store.atomic import write_text
 
-__all__ = ["INLINE_OUTPUT", "Aside", "Outputs", "bytes_digest", "read_aside", "read_output"]
+__all__ = ["ASIDE", "INLINE_OUTPUT", "Aside", "Outputs", "bytes_digest", "read_aside", "read_output"]
 
+ASIDE = "output_file"
+"""Where a line of `traces.jsonl` names the file of its last output, in that output's place."""
 INLINE_OUTPUT = 64 * 1024
 """Outputs whose JSON is longer (in characters) go whole to `outputs/`."""
 

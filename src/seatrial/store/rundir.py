@@ -29,8 +29,8 @@ from seatrial.errors import StorageError, UsageError
 from seatrial.store.atomic import write_text
 from seatrial.store.journal import FIRST_LINK, TRACES, Journal, finished_lines, line_digest, repair
 from seatrial.store.lock import LOCK_NAME, FolderLock
-from seatrial.store.outputs import INLINE_OUTPUT, Aside, Outputs, bytes_digest, read_aside, read_output
-from seatrial.store.records import add_line, data_of, first_line, ledger_of, validated
+from seatrial.store.outputs import ASIDE, INLINE_OUTPUT, Aside, Outputs, bytes_digest, read_aside, read_output
+from seatrial.store.records import add_line, data_of, first_line, ledger_of, trace_line, validated
 
 __all__ = [
     "FIRST_LINK",
@@ -163,7 +163,7 @@ class RunWriter:
         A value that only this run's masks know is masked. A large output is whole in `record`.
         """
         line = stored.line.decode("utf-8")
-        again = self._to_rework(line) or _ASIDE in stored.data
+        again = self._to_rework(line) or ASIDE in stored.data
         return self._keep(record, self._trace_line(stored.whole) if again else line)
 
     def _to_rework(self, line: str) -> bool:
@@ -175,7 +175,7 @@ class RunWriter:
         output, outputs = data.get("output"), data.get("outputs", ())
         aside = self._aside(data) if outputs and outputs[-1] == output else None
         if aside is not None:
-            data = {**data, "outputs": outputs[:-1], _ASIDE: aside.reference}
+            data = {**data, "outputs": outputs[:-1], ASIDE: aside.reference}
             del data["output"]
         return _json(data)
 
@@ -187,7 +187,9 @@ class RunWriter:
 
     def _keep(self, record: TrialRecord, trace: str) -> TrialRecord:
         links: dict[str, Any] = {"run_id": self.info.run_id, "build_id": self.info.build_id}
-        links |= {"trace_at": self._journal.trace(trace.encode()), "previous": self._journal.previous}
+        traced = trace.encode()
+        links |= {"trace_at": self._journal.trace(traced), "trace_digest": line_digest(traced)}
+        links["previous"] = self._journal.previous
         record = record.altered(links)
         line = _json(record)
         if self._to_rework(line):
@@ -321,10 +323,10 @@ class StoredTrial:
     @property
     def whole(self) -> dict[str, Any]:
         """The same with an output that was put aside in its place. StorageError when that cannot be read."""
-        if _ASIDE not in self.data:
+        if ASIDE not in self.data:
             return self.data
-        data = {name: value for name, value in self.data.items() if name != _ASIDE}
-        output = read_aside(self.folder, self.data[_ASIDE])
+        data = {name: value for name, value in self.data.items() if name != ASIDE}
+        output = read_aside(self.folder, self.data[ASIDE])
         return {**data, "output": output, "outputs": [*data.get("outputs", ()), output]}
 
     def trace(self, data: Any = None) -> Trace:
@@ -335,8 +337,6 @@ class StoredTrial:
 
 _KEY = ("case_id", "trial_index", "attempt")
 """What a line of `traces.jsonl` says besides the trace: whose it is."""
-_ASIDE = "output_file"
-"""Where a line names the file of its last output, in that output's place."""
 
 
 class RunFolder:
@@ -385,7 +385,7 @@ class RunFolder:
     def stored(self) -> Iterator[StoredTrial]:
         """Every finished trial with its trace, one at a time, in the order in which they finished.
 
-        Raises StorageError when a trace is missing.
+        Raises StorageError when a trace is missing, or not as it was written.
         """
         traces, seen = self.folder / TRACES, ledger_of(self.folder)
         try:
@@ -394,24 +394,20 @@ class RunFolder:
                     record = add_line(seen, line)
                     if record is None:
                         continue
-                    if record.trace_at is None:
-                        raise StorageError(f"{line.place}: {record.key} has no trace on record")
-                    file.seek(record.trace_at)
-                    yield StoredTrial(record, file.readline().rstrip(b"\n"), self.folder)
+                    yield StoredTrial(record, trace_line(file, record, str(traces)), self.folder)
         except OSError as error:
             raise StorageError(f"{traces}: cannot be read ({error.strerror or error})") from error
 
     def trace(self, record: TrialRecord) -> Trace:
-        """The trace of one trial; StorageError when it is missing."""
+        """The trace of one trial; StorageError when it is missing, or not as it was written."""
         path = self.folder / TRACES
-        if record.trace_at is None:
-            raise StorageError(f"{path}: {record.key} has no trace on record")
         try:
             with path.open("rb") as file:
-                file.seek(record.trace_at)
-                return StoredTrial(record, file.readline(), self.folder).trace()
+                line = trace_line(file, record, str(path))
         except OSError as error:
             raise StorageError(f"{path}: the trace of {record.key} cannot be read: {first_line(error)}") from error
+        try:
+            return StoredTrial(record, line, self.folder).trace()
         except StorageError as error:
             raise StorageError(f"{path}: {error}") from error
 

@@ -1,9 +1,10 @@
 """Whether a run folder holds what its run wrote: everything that can be told from the folder alone.
 
 `run.json` notes the digest of `cases.jsonl` and of the last line of `trials.jsonl`; each line holds the digest of the
-line before; each record names its run, its case's digest and the place of its trace, and its status follows from its
-grades. Retries (attempts of one trial) and runs that were gone on with (the chain goes on) are as they should be. Who
-can rewrite the whole folder can still make one that is consistent: against that helps a digest kept elsewhere.
+line before; each record names its run, its case's digest, the place and the digest of its trace, which holds that of an
+output put aside, and its status follows from its grades. Retries (attempts of one trial) and runs that were gone on
+with (the chain goes on) are as they should be. Who can rewrite the whole folder can still make one that is consistent:
+against that helps a digest kept elsewhere.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trace import StopReason
 from seatrial.core.trial import InvalidReason, TrialRecord, TrialStatus, status_of
 from seatrial.core.wording import first_problem
+from seatrial.errors import StorageError
+from seatrial.store.outputs import ASIDE, bytes_digest, read_output
 from seatrial.store.records import ledger_of
-from seatrial.store.rundir import FIRST_LINK, RunFolder, bytes_digest, line_digest
+from seatrial.store.rundir import FIRST_LINK, RunFolder, line_digest
 
 __all__ = ["Verified", "verify"]
 
@@ -44,6 +47,11 @@ class Verified:
     """Of this run and its cases, each attempt once, in the order in which they finished."""
     problems: tuple[str, ...]
     """Each as `FILE:LINE: what`, or `FILE: what`; empty: the folder is as the run wrote it."""
+
+    @property
+    def replayed(self) -> bool:
+        """Whether its trials are no evidence of their own, by `run.json` or by any record."""
+        return self.info.cassettes == "replay" or any(entry.replayed for entry in self.records.entries())
 
 
 def verify(run: RunFolder) -> Verified:
@@ -147,7 +155,7 @@ class _Check:
         if not ledger.add(record, where.at, where.size):
             self._say(place, f"attempt {record.attempt} of {record.key} stands there twice")
             return
-        for what in (*self._inconsistent(record), *traces.problems(record), *self._lost_output(record)):
+        for what in (*self._inconsistent(record), *traces.problems(record)):
             self._say(place, what)
 
     def _foreign(self, record: TrialRecord) -> str:
@@ -167,12 +175,10 @@ class _Check:
         planned = self.info.trials.get(record.case_id)
         if record.trial_index < 1 or (planned is not None and record.trial_index > planned):
             yield f"{record.key} was not planned"
+        if record.replayed and self.info.cassettes != "replay":
+            yield f"{record.key} was replayed from cassettes, which run.json does not say"
         if (record.status, record.invalid_reason) not in _possible(record, self.info):
             yield f"{record.key} is {record.status}, which does not follow from its grades and how it ended"
-
-    def _lost_output(self, record: TrialRecord) -> Iterator[str]:
-        if record.output_file is not None and not (self.folder / record.output_file).is_file():
-            yield f"the output of {record.key} is missing: {record.output_file}"
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -224,21 +230,49 @@ class _Traces:
             self._file.close()
 
     def problems(self, record: TrialRecord) -> Iterator[str]:
-        """Why the trace of a record is not where the record says."""
-        found = self._line(record)
+        """Why the trace of a record is not where the record says, or it or its output not as they were written."""
+        line = self._line(record)
+        found = self._read(line)
         key = {"case_id": record.case_id, "trial_index": record.trial_index, "attempt": record.attempt}
         if found is None:
             yield f"the trace of {record.key} is missing"
         elif {name: found.get(name) for name in key} != key:
             yield f"the trace of {record.key} is not where the record says"
+        elif record.trace_digest is not None and line_digest(line) != record.trace_digest:
+            yield f"the trace of {record.key} is not as the run wrote it (its record has another digest)"
+        if record.output_file is not None:
+            yield from self._output_problems(record, record.output_file, found or {})
 
-    def _line(self, record: TrialRecord) -> Mapping[str, Any] | None:
+    def _output_problems(self, record: TrialRecord, name: str, trace: Mapping[str, Any]) -> Iterator[str]:
+        """A trace holds the digest of an output that was put aside, or else the output itself."""
+        path = self._path.parent / name
+        if not path.is_file():
+            yield f"the output of {record.key} is missing: {name}"
+            return
+        try:
+            reference = trace.get(ASIDE)
+            if isinstance(reference, dict):
+                same = bytes_digest(path.read_bytes()) == reference.get("digest") and reference.get("file") == name
+            else:
+                same = "output" not in trace or read_output(self._path.parent, name) == trace["output"]
+        except (OSError, ValueError, StorageError):
+            same = False
+        if not same:
+            yield f"the output of {record.key} is not as the run wrote it: {name}"
+
+    def _line(self, record: TrialRecord) -> bytes:
+        """The line, without its line feed; empty when there is no whole one."""
         if self._file is None or record.trace_at is None or record.trace_at < 0:
-            return None
+            return b""
         self._file.seek(record.trace_at)
         line = self._file.readline()
+        return line[:-1] if line.endswith(b"\n") else b""
+
+    def _read(self, line: bytes) -> Mapping[str, Any] | None:
+        if not line:
+            return None
         try:
-            data = json.loads(line) if line.endswith(b"\n") else None
+            data = json.loads(line)
         except (ValueError, RecursionError):
             return {}
         return data if isinstance(data, dict) else None

@@ -10,41 +10,64 @@ from urllib.parse import parse_qsl, urlencode
 
 from seatrial.core.cassette import RecordedRequest, RecordedResponse
 from seatrial.core.encoding import dumps, from_json, to_json
+from seatrial.environment.model_proxy.credentials import credentials_in, is_secret_name
 from seatrial.environment.secrets import Redactor
 
-__all__ = ["Masks", "bytes_of", "event_bytes", "is_stream", "kept_headers", "recorded_response", "request_of", "split"]
+__all__ = [
+    "Mask",
+    "Masks",
+    "bytes_of",
+    "event_bytes",
+    "is_stream",
+    "kept_headers",
+    "recorded_response",
+    "request_of",
+    "split",
+]
 
 _COMPARED = ("anthropic-version", "anthropic-beta", "openai-beta")
 """Headers of a request that change what the endpoint does. All others may differ from call to call."""
 _ANSWERED = ("content-type", "retry-after", "retry-after-ms", "x-should-retry", "x-request-id", "request-id")
 """Headers of an answer that clients act on or show."""
-CREDENTIALS = ("authorization", "api-key", "x-api-key", "x-goog-api-key", "proxy-authorization", "cookie")
-_QUERY_SECRETS = frozenset({"key", "api_key", "api-key", "apikey", "token", "access_token", "sig", "signature"})
 _SAID = frozenset({"content", "delta", "arguments", "text", "refusal", "partial_json", "reasoning_content", "thinking"})
 """Keys whose texts go on from event to event."""
 _PLACED = ("type", "index", "output_index", "content_index", "item_id")
 """Keys that say which of several texts an event goes on with."""
+_MASKS_KEPT = 256
+
+
+class Mask:
+    """Masks one request's own credentials, beside what is known to be secret, and puts the values back."""
+
+    def __init__(self, own: Redactor, known: Redactor) -> None:
+        self._own, self._known = own, known
+
+    def __call__(self, value: Any) -> Any:
+        """The value with marks for what must not get out."""
+        return self._own.value(self._known.value(value))
+
+    def unmask(self, value: Any) -> Any:
+        """Marks replaced by the request's own credentials, and by values that are known here."""
+        return self._own.unmask(self._known.unmask(value))
 
 
 class Masks:
-    """Masks what a request's own credentials are, beside what is known to be secret."""
+    """The mask of each request: its credentials are `credential-1`, `credential-2` and so on."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
-        self._of: dict[tuple[str, ...], Redactor] = {}
+        self._of: dict[tuple[str, ...], Mask] = {}
 
-    def unmask(self, value: Any) -> Any:
-        """Marks of values that are known here replaced by these."""
-        return self._redactor.unmask(value)
-
-    def of(self, headers: Mapping[str, str]) -> Callable[[Any], Any]:
-        """What masks the bodies of a request with these headers and of its answer."""
-        given = tuple(headers[name].split(" ")[-1] for name in CREDENTIALS if headers.get(name))
-        if given not in self._of:
+    def of(self, headers: Mapping[str, str], path: str = "") -> Mask:
+        """The mask for a request with these headers (names in lower case) and this path, and for its answer."""
+        given = credentials_in(headers, parse_qsl(path.partition("?")[2]))
+        mask = self._of.get(given)
+        if mask is None:
             own = {f"credential-{at}": value for at, value in enumerate(given, 1)}
-            self._of[given] = Redactor(own)
-        mine, known = self._of[given], self._redactor
-        return lambda value: mine.value(known.value(value))
+            if len(self._of) >= _MASKS_KEPT:  # a client that signs each request anew
+                self._of.clear()
+            mask = self._of[given] = Mask(Redactor(own), self._redactor)
+        return mask
 
 
 def _read(data: bytes) -> Any:
@@ -82,7 +105,7 @@ def request_of(
 ) -> RecordedRequest:
     """A request as it is compared. `path` is the one below the upstream, with its query."""
     place, _, query = path.partition("?")
-    pairs = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if not _is_secret(name)]
+    pairs = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if not is_secret_name(name)]
     return RecordedRequest(
         upstream=upstream,
         method=method,
@@ -90,10 +113,6 @@ def request_of(
         headers={name: mask(headers[name]) for name in _COMPARED if name in headers},
         body=mask(_read(body)),
     )
-
-
-def _is_secret(name: str) -> bool:
-    return name.lower() in _QUERY_SECRETS
 
 
 def is_stream(headers: Mapping[str, str]) -> bool:
@@ -113,7 +132,7 @@ def recorded_response(
     kept = {name: mask(value) for name, value in kept_headers(headers).items()}
     if is_stream(headers):
         blocks, rest = split(data)
-        events = [_event(block) for block in (*blocks, *([rest] if rest else []))]
+        events = [*(_event(block, b"\n\n") for block in blocks), *([_event(rest, b"")] if rest else [])]
         return RecordedResponse(status=status, headers=kept, events=tuple(_masked(events, mask)), cut=cut)
     return RecordedResponse(status=status, headers=kept, body=mask(_read(data)), cut=cut)
 
@@ -127,13 +146,14 @@ def split(data: bytes) -> tuple[list[bytes], bytes]:
     return [block for block in blocks if block], rest
 
 
-def _event(block: bytes) -> dict[str, Any]:
+def _event(block: bytes, end: bytes) -> dict[str, Any]:
+    """What is no more than an event and its data by these, else the text with its end."""
     text = block.decode("utf-8", "replace")
     fields: dict[str, Any] = {}
     for line in text.split("\n"):
         name, colon, value = line.partition(":")
         if not colon or name not in ("event", "data") or name in fields:
-            return {"text": text}
+            return {"text": text + end.decode()}
         fields[name] = value.removeprefix(" ")
     if "data" in fields:
         fields["data"] = _read(fields["data"].encode("utf-8"))

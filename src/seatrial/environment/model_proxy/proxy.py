@@ -11,7 +11,7 @@ import json
 import secrets
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -21,6 +21,7 @@ from seatrial.core.encoding import dumps
 from seatrial.environment.loopback import Exchange, LoopbackServer
 from seatrial.environment.model_proxy.address import Mode, ProxyAddress, TrialCalls
 from seatrial.environment.model_proxy.content import (
+    Mask,
     Masks,
     bytes_of,
     event_bytes,
@@ -50,7 +51,7 @@ class _Asked:
     """Path and query below the upstream's address."""
     headers: Mapping[str, str]
     body: bytes
-    mask: Callable[[Any], Any]
+    mask: Mask
     request: RecordedRequest
 
 
@@ -156,11 +157,11 @@ class ModelProxy:
             _refuse(exchange, f"there is no model named {upstream!r} here")
             return
         rest = self._below(upstream, "/".join(["", *below])) + (f"?{query}" if query else "")
-        mask = masks.of(headers)
+        mask = masks.of(headers, rest)
         request = request_of(upstream, exchange.command, rest, headers, body, mask)
         asked = _Asked(take, upstream, rest, headers, body, mask, request)
         if self.mode == "replay":
-            _replay(exchange, asked, library, masks)
+            _replay(exchange, asked, library)
         else:
             self._record(exchange, asked)
 
@@ -278,7 +279,7 @@ def _has_left(exchange: Exchange) -> bool:
 # --- replaying --------------------------------------------------------------------------------------------------------
 
 
-def _replay(exchange: Exchange, asked: _Asked, library: Library, masks: Masks) -> None:
+def _replay(exchange: Exchange, asked: _Asked, library: Library) -> None:
     found = asked.take.problem or asked.take.answer_to(asked.request, library)
     if isinstance(found, str):
         _refuse(exchange, asked.take.fail(found))
@@ -287,19 +288,19 @@ def _replay(exchange: Exchange, asked: _Asked, library: Library, masks: Masks) -
             pass
         exchange.hang_up()
     else:
-        _say_again(exchange, found.response, masks)
+        _say_again(exchange, found.response, asked.mask)
 
 
-def _say_again(exchange: Exchange, response: RecordedResponse, masks: Masks) -> None:
-    headers = {name: str(masks.unmask(value)) for name, value in response.headers.items()}
+def _say_again(exchange: Exchange, response: RecordedResponse, mask: Mask) -> None:
+    headers = {name: str(mask.unmask(value)) for name, value in kept_headers(response.headers).items()}
     if response.events is not None:
         exchange.begin_stream(response.status, headers)
         for event in response.events:
-            exchange.piece(event_bytes(masks.unmask(event)))
+            exchange.piece(event_bytes(mask.unmask(event)))
         if not response.cut:
             exchange.end_stream()
     else:
-        data = bytes_of(masks.unmask(response.body))
+        data = bytes_of(mask.unmask(response.body))
         exchange.answer(response.status, headers, data, length=len(data) + 1 if response.cut else None)
     if response.cut:
         exchange.hang_up()

@@ -110,7 +110,7 @@ class OpenTake:
         if self.recorded is None:
             return library.why_none(self.case_id, self.trial, self.part, self.attempt)
         with self._settled:
-            equal = [at for at, exchange in enumerate(self.recorded) if exchange.request == request]
+            equal = [at for at, exchange in enumerate(self.recorded) if exchange.request.equals(request)]
             free = next((at for at in equal if at not in self._used), None)
             if free is None:
                 left = [exchange.request for at, exchange in enumerate(self.recorded) if at not in self._used]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from seatrial.core.encoding import dumps
+from seatrial.core.encoding import dumps, shortened
 from seatrial.core.trace import Usage
 
-__all__ = ["Call", "CutOff", "Held", "HttpError", "Line", "NotJson", "Reply", "Request", "Script"]
+__all__ = ["Call", "CutOff", "Held", "HttpError", "Line", "NotJson", "Reply", "Request", "Script", "checked"]
 
 
 @dataclass(frozen=True)
@@ -104,12 +104,91 @@ class Request:
         return isinstance(self.body, Mapping) and bool(self.body.get("stream"))
 
 
+def checked(line: Any) -> Line:
+    """The line, if a model can say it. TypeError or ValueError that says what is wrong with it."""
+    if isinstance(line, Held):
+        checked(line.line)
+        return line
+    if isinstance(line, CutOff):
+        _reply(line.reply, "reply of a CutOff")
+        return line
+    if isinstance(line, HttpError):
+        return _http_error(line)
+    if isinstance(line, NotJson):
+        _is(line.text, str, "text of a NotJson")
+        return line
+    return _reply(line, "line of a script")
+
+
+def _reply(reply: Any, what: str) -> Reply:
+    if not isinstance(reply, Reply):
+        hint = f"; for a text say Reply({shortened(repr(reply), 40)})" if isinstance(reply, str) else ""
+        raise TypeError(f"a {what} is a {'Reply' if 'reply' in what else _LINES}, not {_shown(reply)}{hint}")
+    _is(reply.text, (str, type(None)), "text of a Reply")
+    _is(reply.usage, (Usage, type(None)), "usage of a Reply")
+    for call in _list(reply.calls, "calls of a Reply"):
+        _is(call, Call, "call of a Reply")
+        _is(call.name, str, "name of a Call")
+        _is(call.arguments, (str, Mapping), f"arguments of the call of {call.name}")
+        try:
+            dumps(call.text)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"the arguments of the call of {call.name} are no JSON data: {error}") from error
+    return reply
+
+
+def _http_error(line: HttpError) -> HttpError:
+    if isinstance(line.status, bool) or not isinstance(line.status, int) or not 200 <= line.status <= 599:
+        raise ValueError(f"the status of an HttpError is a number from 200 to 599, not {line.status!r}")
+    if line.retry_after is not None:
+        _is(line.retry_after, (int, float), "retry_after of an HttpError")
+    _is(line.message, str, "message of an HttpError")
+    return line
+
+
+def _list(value: Any, what: str) -> Sequence[Any]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise TypeError(f"the {what} is a list, not {_shown(value)}")
+    return value
+
+
+def _is(value: Any, kinds: type | tuple[type, ...], what: str) -> None:
+    if not isinstance(value, kinds):
+        names = [kind.__name__ for kind in (kinds if isinstance(kinds, tuple) else (kinds,)) if kind is not type(None)]
+        raise TypeError(f"the {what} is a {' or a '.join(names)}, not {_shown(value)}")
+
+
+def _shown(value: Any) -> str:
+    return f"{shortened(repr(value), 80)} ({type(value).__name__})"
+
+
+_LINES = "Reply, HttpError, Held, CutOff or NotJson"
+
+
 class Script:
     """Lines in their order, or a function of the request that gives each; belongs to one key."""
 
     def __init__(self, lines: Sequence[Line] | Callable[[Request], Line]) -> None:
-        self._lines = lines
+        """Raises TypeError or ValueError for a line that no model can say, naming it."""
+        self._lines = lines if callable(lines) else self._whole(lines)
         self._played = 0
+
+    @staticmethod
+    def _whole(lines: Any) -> Sequence[Line]:
+        if isinstance(lines, str) or not isinstance(lines, Iterable):
+            raise TypeError(f"a script is a list of lines or a function that gives one, not {_shown(lines)}")
+        whole = []
+        for number, line in enumerate(lines, 1):
+            try:
+                whole.append(checked(line))
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"line {number} of the script: {error}") from error
+        return whole
+
+    @property
+    def ends(self) -> bool:
+        """Whether it has an end; a function has none."""
+        return not callable(self._lines)
 
     @property
     def left(self) -> int:

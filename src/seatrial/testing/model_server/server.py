@@ -15,7 +15,7 @@ from seatrial.environment.loopback import Exchange, LoopbackServer
 from seatrial.errors import did_you_mean
 from seatrial.testing.model_server import chat, responses
 from seatrial.testing.model_server.chat import CREATED
-from seatrial.testing.model_server.script import CutOff, Held, HttpError, Line, NotJson, Reply, Request, Script
+from seatrial.testing.model_server.script import CutOff, Held, HttpError, Line, NotJson, Reply, Request, Script, checked
 
 __all__ = ["SCRIPT_HEADER", "ModelServer"]
 
@@ -57,9 +57,14 @@ class ModelServer:
         self._http.close()
 
     def script(self, key: str, lines: Sequence[Line] | Callable[[Request], Line]) -> str:
-        """Give a key its script (again: a fresh one); returns the base URL of that script alone."""
+        """Give a key its script (again: a fresh one); returns the base URL of that script alone.
+
+        Raises TypeError or ValueError for a line that no model can say. A function's mistake (it raises, or gives no
+        line) is answered with status 400 and the code `script_error`, which no client repeats.
+        """
+        script = Script(lines)
         with self._lock:
-            self._scripts[key] = Script(lines if callable(lines) else tuple(lines))
+            self._scripts[key] = script
         return self.url_of(key)
 
     def url_of(self, key: str) -> str:
@@ -86,11 +91,10 @@ class ModelServer:
         data = exchange.read_body()
         try:
             body = json.loads(data) if data else None
-        except ValueError:
+        except (ValueError, RecursionError):
             _fail(exchange, HttpError(400, "the request is no JSON", code="invalid_json"))
             return
-        before, _, after = urlsplit(exchange.path).path.partition("/v1/")
-        path = f"/v1/{after.rstrip('/')}"
+        before, path = _place(exchange.path)
         if path == "/v1/models":
             exchange.answer(200, JSON, dumps(self._models()).encode())
             return
@@ -98,8 +102,8 @@ class ModelServer:
         self._play(exchange, request, line)
 
     def _models(self) -> Said:
-        asked = {request.body.get("model") for request in self.requests if isinstance(request.body, Mapping)}
-        names = sorted({"scripted", *filter(None, asked)})
+        asked = [request.body.get("model") for request in self.requests if isinstance(request.body, Mapping)]
+        names = sorted({"scripted", *(name for name in asked if name and isinstance(name, str))})
         model = {"object": "model", "created": CREATED, "owned_by": "seatrial"}
         return {"object": "list", "data": [{"id": name, **model} for name in names]}
 
@@ -114,9 +118,9 @@ class ModelServer:
             if wrong is not None:
                 return request, wrong
             if script is not None:
-                return request, script.next(request) or _exhausted(key, script)
+                return request, _said(script.next, request, _exhausted(key, script) if script.ends else None)
         if self._otherwise is not None:
-            return request, self._otherwise(request)
+            return request, _said(self._otherwise, request)
         hint = did_you_mean(key, list(self._scripts))
         said = f"there is no script for key {key!r}" + (f"; {hint}" if hint else "")
         return request, HttpError(400, said, code="no_script")
@@ -134,6 +138,30 @@ class ModelServer:
             _stream(exchange, request, line)
         else:
             _whole(exchange, request, line)
+
+
+def _place(target: str) -> tuple[str, str]:
+    """What stands before `/v1` in a path, and the rest with it; all of a path without it."""
+    path = _path_of(target)
+    before, found, after = path.partition("/v1/")
+    return (before, f"/v1/{after.rstrip('/')}") if found else ("", path)
+
+
+def _path_of(target: str) -> str:
+    try:
+        return urlsplit(target).path
+    except ValueError:  # such as `//[`
+        return target
+
+
+def _said(ask: Callable[[Request], Line | None], request: Request, otherwise: Line | None = None) -> Line:
+    """What a script says; its mistake is an error that no client repeats. `otherwise`: for when it says nothing."""
+    try:
+        line = ask(request)
+        return otherwise if line is None and otherwise is not None else checked(line)
+    except Exception as error:  # noqa: BLE001  # the test's own code, in a thread where nobody sees it
+        where = f"the script of {request.key!r}, asked for request {request.number}"
+        return HttpError(400, f"{where}: {type(error).__name__}: {error}", code="script_error")
 
 
 def _key(exchange: Exchange, before: str) -> str:
