@@ -297,6 +297,7 @@ def _problems(folder: Path, block: Block) -> Sequence[Diagnostic | str]:
 
 def _grader_problems(project: Path) -> list[str]:
     """Graders that the cases ask for must exist; this imports own graders from the page's project."""
+    loaded = set(sys.modules)
     sys.path.insert(0, str(project))
     try:
         for case in load_cases(load_project(folder=project)).cases:
@@ -306,4 +307,7 @@ def _grader_problems(project: Path) -> list[str]:
         return [f"{type(error).__name__}: {error}"]
     finally:
         sys.path.remove(str(project))
+        for name in set(sys.modules) - loaded:  # another page, or test, may have a module of that name
+            if str(getattr(sys.modules[name], "__file__", None) or "").startswith(str(project)):
+                del sys.modules[name]
     return []

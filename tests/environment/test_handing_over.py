@@ -187,3 +187,20 @@ def test_a_handoff_that_a_model_asked_for_is_found_by_the_call_that_makes_it() -
     assert recorder.open_handoff("handoff", {"to": "boss"}) == number
     assert recorder.open_handoff("transfer_to_boss", {}, besides={number}) is None
     assert recorder.open_handoff("transfer_to_clerk", {}) is None
+
+
+def test_a_handoff_told_of_right_after_its_tools_call_is_the_same_one() -> None:
+    recorder = Recorder()
+    for target in ("boss", "desk", "boss"):
+        recorder.report(ToolCall(f"transfer_to_{target}", {}))
+        recorder.report(HandoffEvent("agent", target, reason="limit"))
+    told = [(event.target, event.reason) for event in recorder.freeze() if isinstance(event, Handoff)]
+    assert told == [("boss", "limit"), ("desk", "limit"), ("boss", "limit")]
+
+
+def test_two_handoffs_told_of_after_one_call_are_two() -> None:
+    recorder = Recorder()
+    recorder.report(ToolCall("transfer_to_boss", {}))
+    recorder.report(HandoffEvent("agent", "boss"))
+    recorder.report(HandoffEvent("agent", "boss"))
+    assert len(recorder.freeze()) == 2

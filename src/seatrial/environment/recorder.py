@@ -112,6 +112,9 @@ class Recorder:
         self._unchecked: set[int] = set()
         """Numbers of events with fields that were put there by others."""
         self._by_tool: set[int] = set()
+        """Hand-offs that calls of tools made."""
+        self._told: set[int] = set()
+        """Those of them that somebody told of once more, as a hand-off."""
 
     # --- what is there ---------------------------------------------------------------------------------------------
 
@@ -585,7 +588,22 @@ class Recorder:
         self.observe(Observable.HANDOFFS)
         if event.context is not None:
             self.observe(Observable.HANDOFF_CONTEXT)
+        known = self._just_by_tool(event.target)
+        if known is not None:
+            self._told.add(known)
+            more = {"reason": event.reason, "context": None if event.context is None else to_json(event.context)}
+            self._finish(known, **{name: value for name, value in more.items() if value is not None})
+            return known
         return self.handoff(event.source, event.target, reason=event.reason, context=event.context)
+
+    def _just_by_tool(self, target: str) -> int | None:
+        """Number of the last hand-off, where a tool's call to this target made it and nobody told of it yet."""
+        with self._lock:
+            last = next((fields for kind, fields in reversed(self._entries) if kind is Handoff), None)
+            if last is None or last["target"] != target or not last["completed"]:
+                return None
+            number = int(last["number"])
+            return number if number in self._by_tool - self._told - set(self._withdrawn) else None
 
     def _report_model_call(self, call: ModelCall) -> int:
         usage = usage_of(call)

@@ -22,7 +22,6 @@ from typing import Any
 
 from seatrial.core import genai
 from seatrial.core.encoding import dumps
-from seatrial.core.grade import Verdict
 from seatrial.core.run import RunInfo
 from seatrial.core.trace import (
     CallState,
@@ -31,11 +30,12 @@ from seatrial.core.trace import (
     Message,
     ModelCallEvent,
     Retrieval,
+    StopReason,
     ToolCallEvent,
     Trace,
     Usage,
 )
-from seatrial.core.trial import TrialRecord, TrialStatus
+from seatrial.core.trial import TrialRecord
 
 __all__ = ["otlp_lines"]
 
@@ -102,8 +102,8 @@ class _Trial:
         start, end = self._times(self._trace.events, latency_ms=record.latency_ms)
         span = self._span("trial", _NOBODY, f"trial {record.case_id}#{record.trial_index}", start, end, attributes)
         span["events"] = [*self._notes(), *self._grades(end)]
-        if record.status is TrialStatus.FAILED or record.error is not None:
-            span["status"] = {"code": _ERROR, "message": _why(record)}
+        if record.stop_reason is not StopReason.ANSWERED:  # what graders say is no error of the agent's
+            span["status"] = {"code": _ERROR, "message": record.detail or str(record.stop_reason)}
         return span
 
     def _agents(self) -> list[str]:
@@ -264,11 +264,6 @@ def _length(event: Event) -> float:
             return event.duration_ms or 0.0
         case _:
             return 0.0
-
-
-def _why(record: TrialRecord) -> str:
-    failed = [f"{grade.name}: {grade.reason}" for grade in record.grades if grade.verdict is Verdict.FAIL]
-    return record.detail or "; ".join(failed)
 
 
 # --- values --------------------------------------------------------------------------------------------------------

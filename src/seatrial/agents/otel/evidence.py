@@ -12,6 +12,14 @@ from seatrial.environment.recorder import Recorder, is_handoff_tool
 
 __all__ = ["evidence_in", "note_evidence"]
 
+_NOT_READ = {
+    Observable.APPROVALS: "spans do not show approvals",
+    Observable.SAFETY: "spans do not show what an agent reports of its safety",
+    Observable.OUTCOME: "spans do not show the outcome",
+}
+"""What an exported run may have observed, and its spans do not tell again."""
+_OWN = (Observable.OUTPUT,)
+"""Of which the session says itself whether it is there."""
 _SILENT = "the spans do not hold what the model said (capturing messages is off)"
 
 
@@ -31,8 +39,9 @@ def evidence_in(tree: SpanTree) -> dict[Observable, str | None]:
     """Every kind of evidence but the output, with None where these spans show it, else why they do not."""
     declared = tree.declared
     if declared is not None:  # a run of Seatrial that was exported
+        read = declared - _NOT_READ.keys()
         words = "the exported run had not observed it"
-        return {what: None if what in declared else words for what in Observable if what is not Observable.OUTPUT}
+        return {what: None if what in read else _NOT_READ.get(what, words) for what in Observable if what not in _OWN}
     models, calls = tree.of(Role.MODEL), _tool_calls(tree)
     handed = _handoffs(tree)
     return {
@@ -43,7 +52,7 @@ def evidence_in(tree: SpanTree) -> dict[Observable, str | None]:
         Observable.HANDOFFS: None if handed or (tree.of(Role.AGENT) and calls is None) else "no span names an agent",
         Observable.HANDOFF_CONTEXT: _context(handed),
         Observable.RETRIEVAL: None if tree.of(Role.RETRIEVAL) else "no span is one of a retrieval",
-        Observable.APPROVALS: "spans do not show approvals",
+        **_NOT_READ,
     }
 
 
@@ -64,6 +73,8 @@ def _tool_calls(tree: SpanTree) -> str | None:
     lost = _asked_without_span(tree)
     if lost:
         return f"a model asked for {', '.join(lost)}, and no span says what became of it"
+    if any(_stopped_for_tools(span) and not _has_calls(tree, span) for span in models):
+        return "a model stopped for a tool, and no span is one of its call"
     if tree.of(Role.TOOL) or (_spoken(models) and not any(asked_by(span) for span in models)):
         return None
     return "no span is one of a tool, and " + (_SILENT if models else "none is one of a model call")
@@ -74,6 +85,21 @@ def _asked_without_span(tree: SpanTree) -> list[str]:
     done = Counter(tool_of(span).name for span in tree.of(Role.TOOL))
     asked = Counter(call.name for span in tree.of(Role.MODEL) for call in asked_by(span))
     return sorted(name for name, times in asked.items() if times > done[name] and not _needs_no_span(name))
+
+
+def _stopped_for_tools(span: Span) -> bool:
+    """Whether a model that does not say what it asked for says that it asked for something."""
+    reasons = str(span.attributes.get("gen_ai.response.finish_reasons", ""))
+    return not has_messages(span) and "tool" in reasons
+
+
+def _has_calls(tree: SpanTree, model: Span) -> bool:
+    """Whether a tool was called or a conversation handed over between a model call and the next one."""
+    began = model.end_ns or model.start_ns
+    later = [span.start_ns for span in tree.of(Role.MODEL) if span.start_ns >= began and span is not model]
+    until = min(later, default=None)
+    calls = [*tree.of(Role.TOOL), *tree.of(Role.HANDOFF)]
+    return any(began <= span.start_ns and (until is None or span.start_ns <= until) for span in calls)
 
 
 def _needs_no_span(name: str) -> bool:

@@ -140,6 +140,9 @@ class HandoffSpan:
 
     source: str | None
     target: str | None
+    reason: str | None = None
+    context: Mapping[str, Any] | None = None
+    completed: bool = True
 
 
 def handoff_of(span: Span) -> HandoffSpan:
@@ -147,8 +150,16 @@ def handoff_of(span: Span) -> HandoffSpan:
     written = _HANDOFF.fullmatch(span.name)
     target = span.attributes.get(genai.HANDOFF_TO) or (written and written[1])
     source = span.attributes.get(genai.HANDOFF_FROM)
-    known = [None if name in (None, "", "unknown") else str(name) for name in (source, target)]
-    return HandoffSpan(*known)
+    known_source, known_target = (None if name in (None, "", "unknown") else str(name) for name in (source, target))
+    reason = span.attributes.get("seatrial.reason")
+    context = parsed(span.attributes.get("seatrial.context"))
+    return HandoffSpan(
+        known_source,
+        known_target,
+        reason=None if reason is None else str(reason),
+        context=context if isinstance(context, Mapping) else None,
+        completed=span.attributes.get("seatrial.completed") is not False and span.error is None,
+    )
 
 
 # --- messages ------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any
 
 from seatrial.agents.otel.evidence import note_evidence
 from seatrial.agents.otel.files import SpanFile, read_spans
-from seatrial.agents.otel.meaning import Role, said_by
+from seatrial.agents.otel.meaning import Role, role_of, said_by
 from seatrial.agents.otel.replay import play
 from seatrial.agents.otel.span import Span
 from seatrial.agents.otel.tree import SpanTree
@@ -119,6 +119,7 @@ class RecordedSession:
 
     def __init__(self, file: SpanFile, trial: TrialEnvironment) -> None:
         self._file, self._trial, self._tree = file, trial, SpanTree(file.spans)
+        trial.outcome = {}  # nothing worked on this trial's surroundings, so what they hold says nothing
 
     def invoke(self, turn: TurnInput) -> Answer:
         """The final output on record. Raises RuntimeError with what the spans say where the agent had failed."""
@@ -130,15 +131,21 @@ class RecordedSession:
         play(self._file.spans, recorder, began, whole=True)
         note_evidence(self._tree, recorder, gaps)
         self._trial.replayed_elsewhere = self._tree.replayed
-        failed = next((span.error for span in self._roots() if span.error is not None), None)
+        failed = next((span.error for span in self._top() if span.error is not None), None)
         if failed is not None:
             raise RuntimeError(failed)
-        output = self._output()
-        if output is None or gaps is not None:
+        output = self._output() if gaps is None else None
+        if output is None:
             recorder.lacks(Observable.OUTPUT, gaps or "the spans hold no final output")
         else:
             recorder.observe(Observable.OUTPUT)
         return Answer(output, latency_ms=self._lasted())
+
+    def _top(self) -> list[Span]:
+        """The roots, and the agents that no agent is above: a service's own span may say nothing of their errors."""
+        agents = self._tree.of(Role.AGENT)
+        inner = {span.span_id for span in agents if any(role_of(up) is Role.AGENT for up in self._tree.above(span))}
+        return [*self._roots(), *(span for span in agents if span.span_id not in inner)]
 
     def _roots(self) -> list[Span]:
         return [span for span in self._file.spans if not any(True for _ in self._tree.above(span))]

@@ -85,7 +85,8 @@ class _Turn:
         elif role is Role.HANDOFF:
             handed = handoff_of(span)
             if handed.target is not None:
-                self._hand_over(handed.source or agent, handed.target, span, role)
+                more = {"reason": handed.reason, "context": handed.context, "completed": handed.completed}
+                self._hand_over(handed.source or agent, handed.target, span, role, **more)
         elif role is Role.RETRIEVAL:
             query, contexts = retrieved_by(span)
             self._begun(self.recorder.retrieval(query, contexts, agent=agent), span)
@@ -177,7 +178,7 @@ class _Turn:
         if before is not role:
             return
         self.handed[source, target] = role
-        number = self.recorder.handoff(source or "unknown", target, completed=span.error is None, **more)
+        number = self.recorder.handoff(source or "unknown", target, **{"completed": span.error is None, **more})
         self._begun(number, span)
 
     def _begun(self, number: int, span: Span) -> int:
