@@ -139,12 +139,13 @@ def test_a_stop_while_the_threads_come_up_is_final_too(tmp_path: Path, monkeypat
         return task
 
     project(tmp_path, 2, retries="{attempts: 5, on: [CancelledError, TimeoutError]}")
+    before = set(threading.enumerate())
     monkeypatch.setattr(threading.Thread, "start", start)
     stopped = run(tmp_path, agent)
     assert stopped.exit_code == 130
     assert keys(stopped) == []
     assert max(calls.values(), default=0) <= 1
-    assert [thread.name for thread in threading.enumerate() if thread.name == "seatrial-watchdog"] == []
+    assert [thread.name for thread in set(threading.enumerate()) - before if thread.name == "seatrial-watchdog"] == []
 
 
 def test_bl_072_a_resume_sees_the_trials_of_all_earlier_sittings(tmp_path: Path) -> None:
