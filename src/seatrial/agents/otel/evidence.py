@@ -18,8 +18,6 @@ _NOT_READ = {
     Observable.OUTCOME: "spans do not show the outcome",
 }
 """What an exported run may have observed, and its spans do not tell again."""
-_OWN = (Observable.OUTPUT,)
-"""Of which the session says itself whether it is there."""
 _SILENT = "the spans do not hold what the model said (capturing messages is off)"
 
 
@@ -41,7 +39,8 @@ def evidence_in(tree: SpanTree) -> dict[Observable, str | None]:
     if declared is not None:  # a run of Seatrial that was exported
         read = declared - _NOT_READ.keys()
         words = "the exported run had not observed it"
-        return {what: None if what in read else _NOT_READ.get(what, words) for what in Observable if what not in _OWN}
+        others = [what for what in Observable if what is not Observable.OUTPUT]  # the session sees that for itself
+        return {what: None if what in read else _NOT_READ.get(what, words) for what in others}
     models, calls = tree.of(Role.MODEL), _tool_calls(tree)
     handed = _handoffs(tree)
     return {

@@ -100,10 +100,7 @@ def _otlp_span(span: Mapping[str, Any], scope: str) -> Span:
         start_ns=int(span["startTimeUnixNano"]),
         end_ns=int(span["endTimeUnixNano"]) if span.get("endTimeUnixNano") not in (None, "0", 0) else None,
         attributes=_otlp_attributes(span.get("attributes", ())),
-        events=[
-            SpanEvent(str(each["name"]), _otlp_attributes(each.get("attributes", ())))
-            for each in span.get("events", ())
-        ],
+        events=[_otlp_event(each) for each in span.get("events", ())],
         failed=status.get("code") in (2, "STATUS_CODE_ERROR"),
         description=str(status.get("message", "")),
         scope=scope,
