@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.core.encoding import digest, dumps, from_json, indented, to_json
+from seatrial.core.encoding import digest, dumps, from_json, indented, line_of, to_json
+from seatrial.core.grade import Grade, Verdict
 
 any_text = st.text(st.characters())  # lone surrogates included
 scalars = (
@@ -222,3 +223,29 @@ def test_what_is_no_json_data_has_a_stand_in_or_is_refused() -> None:
     assert indented([1, object], lambda value: value.__name__) == '[\n  1,\n  "object"\n]'
     with pytest.raises(TypeError, match="object"):
         indented([object()])
+
+
+@given(values)
+def test_a_line_reads_back_as_what_the_slow_way_writes(value: object) -> None:
+    encoded = to_json(value)
+    line = line_of(encoded)
+    assert strictly(line.decode()) == encoded == strictly(dumps(encoded))
+    assert b"\n" not in line
+
+
+def test_a_figure_that_is_no_finite_number_is_null_in_a_line() -> None:
+    assert line_of({"a": math.nan, "b": [math.inf, 2**70]}) == b'{"a":null,"b":[null,1180591620717411303424]}'
+
+
+def test_a_model_is_a_line_with_all_its_fields() -> None:
+    grade = Grade(name="é", verdict=Verdict.PASS, reason="\ud800")
+    assert json.loads(line_of(grade)) == grade.model_dump(mode="json")
+    assert json.loads(line_of({"in": (grade.altered({"reason": ""}),), "of": {Verdict.FAIL}})) == {
+        "in": [grade.model_dump(mode="json") | {"reason": ""}],
+        "of": ["fail"],
+    }
+
+
+def test_what_is_no_json_data_is_no_line() -> None:
+    with pytest.raises(ValueError, match="object"):
+        line_of({"a": object()})

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Any, Literal
 
 from pydantic import Field
 
-from seatrial.core.frozen import Frozen
+from seatrial.core.frozen import Frozen, Word
 from seatrial.errors import ExitCode
 
 __all__ = ["Decision", "DecisionVerdict", "GateResult", "UsedException"]
 
 
-class DecisionVerdict(StrEnum):
+class DecisionVerdict(Word):
     """The four answers, mildest first. Of several, the precedence is block > incomplete > review > pass."""
 
     PASS = "pass"

@@ -23,9 +23,11 @@ import re
 from collections.abc import Callable, Mapping, Set
 from typing import Any
 
+import orjson
 import pydantic_core
+from pydantic import BaseModel
 
-__all__ = ["SHOWN", "digest", "dumps", "from_json", "indented", "shortened", "to_json"]
+__all__ = ["SHOWN", "digest", "dumps", "from_json", "indented", "line_of", "shortened", "to_json"]
 
 Json = Any
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
@@ -171,6 +173,33 @@ def dumps(value: Json, *, indent: int | None = None, sort_keys: bool = False) ->
     if text.isascii() or _encodable(text):
         return text
     return _encoder(indent, sort_keys, ensure_ascii=True).encode(value)
+
+
+def line_of(data: Any) -> bytes:
+    """JSON data, or a model of it, as the text of a line in UTF-8: what `dumps` gives, several times as fast.
+
+    A figure that is no finite number is unknown: null.
+    """
+    try:
+        return orjson.dumps(data, default=_parts)
+    except orjson.JSONEncodeError:  # a whole number of more than 64 bits, lone surrogates
+        return _slowly(data)
+
+
+def _parts(value: Any) -> Any:
+    """What a line holds of a thing that is made of others."""
+    if isinstance(value, BaseModel):
+        return vars(value)
+    if isinstance(value, Set):
+        return list(value)
+    raise TypeError(f"{type(value).__name__} is no JSON data")
+
+
+def _slowly(data: Any) -> bytes:
+    try:
+        return pydantic_core.to_json(data, inf_nan_mode="null")
+    except pydantic_core.PydanticSerializationError:  # lone surrogates, as escapes
+        return dumps(pydantic_core.to_jsonable_python(data)).encode()
 
 
 @functools.cache

@@ -1,16 +1,23 @@
-"""What every file format and record shares: immutable models that refuse unknown keys."""
+"""What every file format and record shares: immutable models that refuse unknown keys, and words of a fixed list."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import StrEnum
 from functools import cache
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["Frozen", "defaults_of"]
+__all__ = ["Frozen", "Word", "defaults_of"]
 
 _Make = Callable[[], Any]
+
+
+class Word(StrEnum):
+    """One word of a fixed list. Equal to its text, and hashed as that: several times as fast as other enums."""
+
+    __hash__ = str.__hash__
 
 
 class Frozen(BaseModel):

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 
 from pydantic import Field, model_validator
 
-from seatrial.core.frozen import Frozen
+from seatrial.core.frozen import Frozen, Word
 
 __all__ = ["Grade", "GraderFailure", "Tally", "Verdict"]
 
 
-class Verdict(StrEnum):
+class Verdict(Word):
     """The three things a grade can say. A grader that does not apply gives no grade."""
 
     PASS = "pass"

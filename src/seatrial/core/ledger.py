@@ -12,10 +12,12 @@ import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from operator import eq
+from functools import lru_cache
+from operator import eq, itemgetter
 from struct import Struct
 from typing import Any, NamedTuple, Protocol, overload
 
+from seatrial.core.frozen import defaults_of
 from seatrial.core.grade import Grade, GraderFailure, Tally
 from seatrial.core.trace import StopReason
 from seatrial.core.trial import InvalidReason, Tokens, TrialKey, TrialRecord, TrialStatus
@@ -51,8 +53,9 @@ _ROW = Struct("<IIIIHddd5IQQI")
 _VALID = (TrialStatus.PASSED, TrialStatus.FAILED)
 _UNKNOWN, _BEYOND = 2**32 - 1, 2**32 - 2
 """In place of a number of tokens: nobody knows it; it is too large for a row."""
-_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z", re.ASCII)
-"""A time as records have it."""
+_SECOND = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}")
+_REST = re.compile(r"\.[0-9]{3}Z")
+"""Together a time as records have it."""
 _NO_DIGITS = str.maketrans("", "", "-T:.Z")
 
 
@@ -279,7 +282,9 @@ class Ledger(Sequence[TrialRecord]):
             record.attempt,
             self._likeness(_key(record), record),
             0,
-            *map(_number, (record.latency_ms, record.cost_usd, record.judge_cost_usd)),
+            math.nan if record.latency_ms is None else record.latency_ms,
+            math.nan if record.cost_usd is None else record.cost_usd,
+            math.nan if record.judge_cost_usd is None else record.judge_cost_usd,
             *_packed(record.tokens),
             _digits(record.started),
             at,
@@ -299,7 +304,7 @@ class Ledger(Sequence[TrialRecord]):
             at = bisect_left(rows, place, key=self._place)
             if self._place(rows[at]) == place:
                 return False
-        rows.insert(at, len(self))
+        rows.insert(at, len(self._rows) // _ROW.size)
         if place[1] != 1:
             self._retried.add(case)
         self._rows += _ROW.pack(case, *fields)
@@ -403,16 +408,12 @@ def _known(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _number(value: float | None) -> float:
-    return math.nan if value is None else value
-
-
-_NO_TOKENS = Tokens()
+_NO_TOKENS: Tokens = defaults_of(TrialRecord)["tokens"]
 _NO_COUNTS = (_UNKNOWN,) * 5
 
 
 def _packed(tokens: Tokens) -> Iterable[int]:
-    if tokens == _NO_TOKENS:
+    if tokens is _NO_TOKENS:
         return _NO_COUNTS
     counts = (tokens.input, tokens.output, tokens.cached, tokens.cache_write, tokens.reasoning)
     return [_UNKNOWN if count is None else count if 0 <= count < _BEYOND else _BEYOND for count in counts]
@@ -427,7 +428,16 @@ def _tokens(counts: tuple[int, ...]) -> Tokens:
 
 def _digits(time: str | None) -> int:
     """A time as a number; 0 for what is none."""
-    return int(time.translate(_NO_DIGITS)) if time and _TIME.fullmatch(time) else 0
+    if not time:
+        return 0
+    second, rest = _second(time[:19]), time[20:23]
+    return second * 1000 + int(rest) if second and len(time) == 24 and _REST.fullmatch(time, 19) else 0
+
+
+@lru_cache(maxsize=4)
+def _second(time: str) -> int:
+    """The digits of a time to the second; 0 for what is none."""
+    return int(time.translate(_NO_DIGITS)) if _SECOND.fullmatch(time) else 0
 
 
 def _time(digits: int) -> str:
@@ -435,31 +445,32 @@ def _time(digits: int) -> str:
     return f"{text[:4]}-{text[4:6]}-{text[6:8]}T{text[8:10]}:{text[10:12]}:{text[12:14]}.{text[14:]}Z"
 
 
-def _tallies(tallies: Mapping[str, Tally]) -> tuple[Any, ...]:
-    return tuple((name, tally.hit, tally.of) for name, tally in tallies.items()) if tallies else ()
+_AS_THEY_ARE = itemgetter(
+    *("status", "invalid_reason", "broken", "broken_off", "stop_reason", "steps", "steps_are_tool_calls"),
+    *("handoffs", "models", "observes", "recorded", "replayed"),
+)
 
 
 def _key(record: TrialRecord) -> tuple[Any, ...]:
     """Equal for records of one likeness, and only for these."""
+    tools, tallies, failures = record.tools, record.tallies, record.grader_failures
     return (
-        record.status,
-        record.invalid_reason,
-        record.broken,
-        record.broken_off,
-        record.stop_reason,
-        record.steps,
-        record.steps_are_tool_calls,
-        tuple(record.tools.items()),
-        record.handoffs,
-        _tallies(record.tallies),
-        record.models,
-        record.observes,
-        tuple((each.name, each.verdict, each.score, each.required, _tallies(each.tallies)) for each in record.grades),
-        tuple((failure.name, failure.error, failure.required) for failure in record.grader_failures),
+        _AS_THEY_ARE(vars(record)),
+        tuple(tools.items()) if tools else (),
+        _tallies(tallies) if tallies else (),
+        tuple([_key_of_grade(grade) for grade in record.grades]),
+        tuple([(failure.name, failure.error, failure.required) for failure in failures]) if failures else (),
         bool(record.leftovers),
-        record.recorded,
-        record.replayed,
     )
+
+
+def _key_of_grade(grade: Grade) -> tuple[Any, ...]:
+    tallies = _tallies(grade.tallies) if grade.tallies else ()
+    return grade.name, grade.verdict, grade.score, grade.required, tallies
+
+
+def _tallies(tallies: Mapping[str, Tally]) -> tuple[Any, ...]:
+    return tuple([(name, tally.hit, tally.of) for name, tally in tallies.items()])
 
 
 _SILENT: Mapping[str, Any] = {"reason": "", "evidence": (), "cost_usd": None}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Any
 
 from pydantic import Field
 
-from seatrial.core.frozen import Frozen
+from seatrial.core.frozen import Frozen, Word
 
 __all__ = ["PERMISSION_RULES", "Resumption", "RunInfo", "RunStatus"]
 
@@ -15,7 +14,7 @@ PERMISSION_RULES = "tool_permissions"
 """The name of a project's permission rules in `RunInfo.policies`."""
 
 
-class RunStatus(StrEnum):
+class RunStatus(Word):
     """Where a run stands."""
 
     RUNNING = "running"

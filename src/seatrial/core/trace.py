@@ -7,13 +7,12 @@ Every field's docstring gives its meaning, its unit and what None means. All val
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from enum import StrEnum
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, field_validator
 
 from seatrial.core.encoding import dumps
-from seatrial.core.frozen import Frozen
+from seatrial.core.frozen import Frozen, Word
 
 __all__ = [
     "AgentError",
@@ -38,7 +37,7 @@ __all__ = [
 ]
 
 
-class Observable(StrEnum):
+class Observable(Word):
     """What an adapter can see. What is missing from its set is "not observed", never "did not happen"."""
 
     OUTPUT = "output"
@@ -54,7 +53,7 @@ class Observable(StrEnum):
     SAFETY = "safety"
 
 
-class StopReason(StrEnum):
+class StopReason(Word):
     """Why a trial ended."""
 
     ANSWERED = "answered"
@@ -67,7 +66,7 @@ class StopReason(StrEnum):
     BUDGET = "budget"
 
 
-class CallState(StrEnum):
+class CallState(Word):
     """What became of a tool call."""
 
     EXECUTED = "executed"

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 from typing import Any
 
 from pydantic import Field
 
-from seatrial.core.frozen import Frozen
+from seatrial.core.frozen import Frozen, Word
 from seatrial.core.grade import Grade, GraderFailure, Tally, Verdict
 from seatrial.core.trace import AgentError, StopReason
 
 __all__ = ["InvalidReason", "Leftover", "LeftoverKind", "Tokens", "TrialKey", "TrialRecord", "TrialStatus", "status_of"]
 
 
-class TrialStatus(StrEnum):
+class TrialStatus(Word):
     """What one trial is worth as evidence."""
 
     PASSED = "passed"
@@ -26,7 +25,7 @@ class TrialStatus(StrEnum):
     """Something needed is missing through no fault of the agent; see InvalidReason."""
 
 
-class InvalidReason(StrEnum):
+class InvalidReason(Word):
     """Whose fault it is that a trial says nothing about the agent."""
 
     FIXTURE = "fixture"
@@ -56,7 +55,7 @@ class Tokens(Frozen):
     reasoning: int | None = None
 
 
-class LeftoverKind(StrEnum):
+class LeftoverKind(Word):
     """What a trial can leave behind it, beside what belongs to it alone."""
 
     ENVIRONMENT = "environment"

@@ -70,6 +70,7 @@ class Surroundings:
         named = {path: name for name, path in reversed(self._folders.items())}
         entries = (_Entries(path, name) for path, name in named.items())
         self._parts: tuple[_Part, ...] = (_Variables(), _Cwd(), _Threads(), *entries)
+        self._looks = [part.differences for part in self._parts]
         self._lock = threading.Lock()
         self._running: dict[str, None] = {}
         self._told: set[Key] = set()
@@ -120,7 +121,7 @@ class Surroundings:
     def _look(self, more: Mapping[Key, str]) -> None:
         """Take note of what is otherwise now, and forget what is no longer so."""
         self._looked = time.monotonic()
-        found = [different for part in self._parts if (different := part.differences())]
+        found = [different for look in self._looks if (different := look())]
         if not found and not more and not self._seen:
             return
         now: dict[Key, str] = dict(more)
@@ -243,8 +244,9 @@ class _Threads:
     def differences(self) -> Mapping[Key, str]:
         if self._settled.issuperset(now := threading.enumerate()):
             return _NONE
-        new = [thread for thread in now if thread not in self._settled and not _is_own(thread)]
-        return {("thread", str(id(thread))): _thread(thread) for thread in new}
+        new = [thread for thread in now if thread not in self._settled]
+        self._settled.update(filter(_is_own, new))
+        return {("thread", str(id(thread))): _thread(thread) for thread in new if not _is_own(thread)}
 
     def settle(self) -> None:
         self._settled = set(threading.enumerate())
@@ -273,6 +275,8 @@ class _Entries:
         self._folder = str(folder)
         self._name = name
         self._changed = 0
+        self._listed = False
+        """Whether it stands as it was listed last, as long as its time is the same."""
         self._settled = self._now = frozenset[str]()
         self.settle()
 
@@ -290,11 +294,13 @@ class _Entries:
         """List the folder, if it changed since it was listed last."""
         try:
             changed = os.stat(self._folder).st_mtime_ns  # noqa: PTH116  as a method it costs twice as much
-            if changed != self._changed or time.time_ns() - changed < _RACY_NS:
-                self._now = frozenset(os.listdir(self._folder)) - _OWN_ENTRIES  # noqa: PTH208  names only
-                self._changed = changed
+            if changed == self._changed and self._listed:
+                return
+            self._listed = time.time_ns() - changed >= _RACY_NS
+            self._now = frozenset(os.listdir(self._folder)) - _OWN_ENTRIES  # noqa: PTH208  names only
+            self._changed = changed
         except OSError:
-            self._now = frozenset()
+            self._now, self._listed = frozenset(), False
 
     def settle(self) -> None:
         self._read()

@@ -15,11 +15,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
-import pydantic_core
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from seatrial.core.case import Case
-from seatrial.core.encoding import dumps, indented
+from seatrial.core.encoding import indented, line_of
 from seatrial.core.frozen import defaults_of
 from seatrial.core.ledger import Ledger
 from seatrial.core.run import RunInfo, RunStatus
@@ -154,7 +153,7 @@ class RunWriter:
         """Append one finished trial; gives the record as written (masked, linked, large output put aside)."""
         data = {"case_id": record.case_id, "trial_index": record.trial_index, "attempt": record.attempt}
         data |= _trace_json(trace)
-        line = _json(data)
+        line = line_of(data)
         return self._keep(record, self._trace_line(data) if self._to_rework(line) else line)
 
     def write_again(self, record: TrialRecord, stored: StoredTrial) -> TrialRecord:
@@ -162,14 +161,13 @@ class RunWriter:
 
         A value that only this run's masks know is masked. A large output is whole in `record`.
         """
-        line = stored.line.decode("utf-8")
-        again = self._to_rework(line) or ASIDE in stored.data
-        return self._keep(record, self._trace_line(stored.whole) if again else line)
+        again = self._to_rework(stored.line) or ASIDE in stored.data
+        return self._keep(record, self._trace_line(stored.whole) if again else stored.line)
 
-    def _to_rework(self, line: str) -> bool:
-        return len(line) > INLINE_OUTPUT or self._masks.may_hold(line)
+    def _to_rework(self, line: bytes) -> bool:
+        return len(line) > INLINE_OUTPUT or self._masks.may_hold(line.decode())
 
-    def _trace_line(self, data: dict[str, Any]) -> str:
+    def _trace_line(self, data: dict[str, Any]) -> bytes:
         """A trace masked, and without an output that is too large for a line."""
         data = _masked(data, self._masks, _OF_TRACES)
         output, outputs = data.get("output"), data.get("outputs", ())
@@ -177,7 +175,7 @@ class RunWriter:
         if aside is not None:
             data = {**data, "outputs": outputs[:-1], ASIDE: aside.reference}
             del data["output"]
-        return _json(data)
+        return line_of(data)
 
     def _aside(self, data: Mapping[str, Any]) -> Aside | None:
         aside = self._outputs.aside(data.get("output"), data["case_id"], data["trial_index"], data["attempt"])
@@ -185,18 +183,20 @@ class RunWriter:
             self._journal.beside(self.folder / aside.file)
         return aside
 
-    def _keep(self, record: TrialRecord, trace: str) -> TrialRecord:
-        links: dict[str, Any] = {"run_id": self.info.run_id, "build_id": self.info.build_id}
-        traced = trace.encode()
-        links |= {"trace_at": self._journal.trace(traced), "trace_digest": line_digest(traced)}
-        links["previous"] = self._journal.previous
+    def _keep(self, record: TrialRecord, trace: bytes) -> TrialRecord:
+        links = {
+            "run_id": self.info.run_id,
+            "build_id": self.info.build_id,
+            "trace_at": self._journal.trace(trace),
+            "trace_digest": line_digest(trace),
+            "previous": self._journal.previous,
+        }
         record = record.altered(links)
-        line = _json(record)
+        line = line_of(record)
         if self._to_rework(line):
             record = self._reworked(record, links)
-            line = _json(record)
-        text = line.encode()
-        self.kept.add(record, self._journal.record(text), len(text))
+            line = line_of(record)
+        self.kept.add(record, self._journal.record(line), len(line))
         return record
 
     def _reworked(self, record: TrialRecord, links: dict[str, Any]) -> TrialRecord:
@@ -263,8 +263,8 @@ def _cases_text(cases: Sequence[Case], masks: Masks) -> str:
 
 
 def _case_line(data: dict[str, Any], masks: Masks) -> str:
-    line = _json(data)
-    return _json(_masked(data, masks, _OF_CASES)) if masks.may_hold(line) else line
+    line = line_of(data).decode()
+    return line_of(_masked(data, masks, _OF_CASES)).decode() if masks.may_hold(line) else line
 
 
 def _case_json(case: Case) -> dict[str, Any]:
@@ -287,15 +287,6 @@ def _event_json(event: Event) -> dict[str, Any]:
         return event.model_dump(mode="json", exclude_defaults=True) | {"kind": event.kind}
     defaults = defaults_of(type(event))
     return {name: value for name, value in vars(event).items() if name == "kind" or value != defaults[name]}
-
-
-def _json(data: Any) -> str:
-    """JSON as the text of a line, encodable as UTF-8."""
-    try:
-        # what `dumps` gives, several times as fast; a figure that is no finite number is unknown
-        return pydantic_core.to_json(data, inf_nan_mode="null").decode()
-    except pydantic_core.PydanticSerializationError:  # lone surrogates, as escapes
-        return dumps(data.model_dump(mode="json") if isinstance(data, BaseModel) else data)
 
 
 def _refuse_begun(folder: Path) -> None:
