@@ -111,33 +111,28 @@ class BuiltIn:
             if not self._reached(context.trace):
                 return None
             seen = replace(seen, trace=_turn_of(context.trace, self.turn), output=None)
-        grade: Grade | None = self._unheard(seen.trace) or self._function(seen)
-        if grade is None:
-            return None
-        evidence = grade.evidence or self._said(seen.trace)
-        return grade.altered({"name": self.name, "required": self.required, "evidence": evidence})
+        grade: Grade | None = self._of_answer(seen) if self.key in _ANSWERS else _load(_CALLS[self.key])(seen)
+        return grade and grade.altered({"name": self.name, "required": self.required})
 
-    @property
-    def _function(self) -> Any:
-        return _load(_ANSWERS.get(self.key) or _CALLS[self.key])
-
-    def _said(self, trace: Trace) -> tuple[int, ...]:
-        """The event in which the graded answer was said, where messages were observed."""
-        if self.key not in _ANSWERS:
-            return ()
-        said = [event.number for event in trace.events if isinstance(event, Message) and event.role == "assistant"]
-        return tuple(said[-1:])
+    def _of_answer(self, context: GradingContext) -> Grade | None:
+        """The grade of the final output, resting on the event in which that was said; an abstention when it could not
+        be observed."""
+        trace = context.trace
+        unheard = unobserved(trace, Observable.OUTPUT) if trace.output is None else None
+        grade: Grade | None = unheard or _load(_ANSWERS[self.key])(context)
+        said = _said(trace)
+        return grade.altered({"evidence": said}) if grade and said and not grade.evidence else grade
 
     def _reached(self, trace: Trace) -> bool:
         turn = self.turn or 1
         answered = len(trace.outputs) >= turn
         return answered or (self.key not in _ANSWERS and any(event.turn == turn for event in trace.events))
 
-    def _unheard(self, trace: Trace) -> Grade | None:
-        """An abstention when the output that it grades could not be observed."""
-        if self.key in _ANSWERS and trace.output is None:
-            return unobserved(trace, Observable.OUTPUT)
-        return None
+
+def _said(trace: Trace) -> tuple[int, ...]:
+    """The event in which the last answer was said, where messages were observed."""
+    said = [event.number for event in trace.events if isinstance(event, Message) and event.role == "assistant"]
+    return tuple(said[-1:])
 
 
 def _turn_of(trace: Trace, number: int) -> Trace:

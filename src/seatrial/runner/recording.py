@@ -1,4 +1,4 @@
-"""One attempt's model calls, where a proxy records or replays them; where there is none nothing happens here."""
+"""One attempt's model calls, where a proxy records or replays them."""
 
 from __future__ import annotations
 
@@ -19,24 +19,18 @@ NO_CALLS = TrialCalls()
 class Recording:
     """The parts of an attempt that are told to the proxy as they begin and end."""
 
-    proxy: ProxyAddress | None
+    proxy: ProxyAddress
     place: tuple[str, int, int]
     """Case, trial number, attempt number."""
-    otherwise: Mapping[str, str]
-    """Base URLs of models by name, where there is no proxy."""
 
     def urls(self, part: Part = "agent") -> Mapping[str, str]:
         """Where the model calls of a part go."""
-        return self.otherwise if self.proxy is None else self.proxy.of_trial(*self.place, part)
+        return self.proxy.of_trial(*self.place, part)
 
     async def begin(self, part: Part) -> None:
         """A part begins."""
-        if self.proxy is not None:
-            await in_thread(self.proxy.begin, *self.place, part)
+        await in_thread(self.proxy.begin, *self.place, part)
 
     async def finish(self, part: Part, *, keep: bool = True) -> TrialCalls:
         """A part has ended; `keep` False: the attempt is made again, and so recorded again."""
-        proxy = self.proxy
-        if proxy is None:
-            return NO_CALLS
-        return await in_thread(lambda: proxy.finish(*self.place, part, keep=keep))
+        return await in_thread(lambda: self.proxy.finish(*self.place, part, keep=keep))
