@@ -70,8 +70,9 @@ class Entries:
     def begin(self, kind: type, fields: dict[str, Any], *, ended: bool = False) -> int:
         """An event begins, and takes these fields for its own; gives its number. `ended`: it is over at once."""
         with self.lock:
-            number = len(self.all) + 1
-            fields["number"], fields["at_ms"], fields["turn"] = number, self.elapsed_ms(), self.turn
+            fields["number"] = number = len(self.all) + 1
+            fields["at_ms"] = self.elapsed_ms()
+            fields["turn"] = self.turn
             if ended:
                 fields["ended"] = number + 1
             self.all.append((kind, fields))

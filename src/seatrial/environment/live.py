@@ -136,16 +136,25 @@ class LiveRecorder:
         if self._over:
             raise TrialOver("the trial is over: no call begins any more")
 
-    def _count_step(self, *, model: bool) -> None:
+    def _count_model_call(self) -> None:
         self._check_not_over()
         with self._lock:
-            self._model_calls += model
-            self._tool_calls += not model
-            steps = self._model_calls or self._tool_calls
-            if self.step_limit is None or steps <= self.step_limit or not (model or self._model_calls == 0):
-                return
+            self._model_calls = steps = self._model_calls + 1
+        self._check_steps(steps)
+
+    def _count_tool_call(self) -> None:
+        """A step where no model call was seen."""
+        if self._over:
+            self._check_not_over()
+        with self._lock:
+            self._tool_calls = steps = self._tool_calls + 1
+        if not self._model_calls:
+            self._check_steps(steps)
+
+    def _check_steps(self, steps: int) -> None:
+        if self.step_limit is not None and steps > self.step_limit:
             self.limit_reached = True
-        raise StepLimitReached(f"the limit of {self.step_limit} steps was reached")
+            raise StepLimitReached(f"the limit of {self.step_limit} steps was reached")
 
     def message(self, role: str, content: Any, *, agent: str | None = None) -> int:
         """Something was said."""
@@ -155,7 +164,7 @@ class LiveRecorder:
         """A model call begins: one step. Raises StepLimitReached when there were as many as allowed, CostLimitReached
         when the trial may spend no more."""
         self.spending.check_price(model)
-        self._count_step(model=True)
+        self._count_model_call()
         return self._entries.begin(ModelCallEvent, {"model": model, "agent": agent})
 
     def end_model_call(
@@ -198,12 +207,20 @@ class LiveRecorder:
         """
         if not reported:
             self.spending.check()
-        if is_handoff_tool(str(name)):
-            return self._begin_handoff(str(name), arguments, agent=agent, step=step)
-        self._count_step(model=False)
+        name = str(name)
+        if is_handoff_tool(name):
+            return self._begin_handoff(name, arguments, agent=agent, step=step)
+        self._count_tool_call()
         read, malformed = read_arguments(arguments)
-        fields: dict[str, Any] = {"name": str(name), "call_id": call_id, "agent": agent, "arguments": read}
-        fields.update(malformed=malformed, step=step, stand_in=stand_in)
+        fields: dict[str, Any] = {
+            "agent": agent,
+            "name": name,
+            "call_id": call_id,
+            "arguments": read,
+            "malformed": malformed,
+            "step": step,
+            "stand_in": stand_in,
+        }
         if call_id is not None:
             fields["attempt"] = self._attempt(call_id)
         if asked is not None:
@@ -252,7 +269,7 @@ class LiveRecorder:
             state = CallState.INVALID_ARGUMENTS
         result_json = to_json(result)
         told_json = None if told is None else to_json(told)
-        ended = {
+        ended: dict[str, Any] = {
             "state": state,
             "result": result_json,
             "told": told_json if told_json != result_json else None,
@@ -260,7 +277,8 @@ class LiveRecorder:
             "duration_ms": self._entries.since(fields["at_ms"]) if duration_ms is None else duration_ms,
         }
         with self._lock:
-            fields.update(ended, ended=len(self._entries.all) + 1)
+            ended["ended"] = len(self._entries.all) + 1
+            fields.update(ended)
             self._entries.changed(number)
 
     def amend(self, number: int, **fields: Any) -> None:

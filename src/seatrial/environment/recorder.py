@@ -63,23 +63,24 @@ class Recorder(LiveRecorder):
 
     # --- what an agent's author reports ------------------------------------------------------------------------------
 
-    def report(self, item: Any) -> int:
-        """Record a ToolCall, HandoffEvent or ModelCall that already happened.
+    def report(self, item: Any, *, agent: str | None = None) -> int:
+        """Record a ToolCall, HandoffEvent or ModelCall that already happened. `agent` is who made a call that names
+        nobody; None = the last hand-off's target.
 
         Raises TypeError for anything else, and TypeError or ValueError naming a field that cannot be kept; then
         nothing is recorded. CostLimitReached, once it is recorded, when the trial may spend no more.
         """
-        number = self._report(item)
+        number = self._report(item, agent)
         self.spending.check()
         return number
 
-    def _report(self, item: Any) -> int:
+    def _report(self, item: Any, agent: str | None = None) -> int:
         if isinstance(item, ToolCall):
-            return self._report_tool_call(item)
+            return self._report_tool_call(item, agent if item.agent is None else item.agent)
         if isinstance(item, HandoffEvent):
             return self._report_handoff(item)
         if isinstance(item, ModelCall):
-            return self._report_model_call(item)
+            return self._report_model_call(item, agent if item.agent is None else item.agent)
         raise TypeError(f"an event is a ToolCall, HandoffEvent or ModelCall, not {type(item).__name__}")
 
     def report_turn(self, events: Sequence[Any], others: Sequence[Any]) -> None:
@@ -95,19 +96,19 @@ class Recorder(LiveRecorder):
             self.ordered = False
             self._entries.tell({"ordered": False})
 
-    def _report_tool_call(self, call: ToolCall) -> int:
+    def _report_tool_call(self, call: ToolCall, agent: str | None) -> int:
         """As a call that begins and ends, of which nobody knows how long it took."""
         state = check_tool_call(call)
         self.observe(Observable.TOOL_CALLS)
-        if is_handoff_tool(str(call.name)):
-            number = self._begin_handoff(str(call.name), call.arguments, agent=call.agent, step=None)
+        if is_handoff_tool(call.name):
+            number = self._begin_handoff(str(call.name), call.arguments, agent=agent, step=None)
             self.end_tool_call(number, error=call.error, state=state)
             return number
-        self._count_step(model=False)
+        self._count_tool_call()
         arguments, malformed = read_arguments(call.arguments)
         result, error = to_json(call.result), None if call.error is None else error_text(call.error)
         fields = {
-            "agent": call.agent or self.active_agent,
+            "agent": agent or self.active_agent,
             "name": str(call.name),
             "call_id": call.call_id,
             "arguments": arguments,
@@ -130,11 +131,11 @@ class Recorder(LiveRecorder):
             return known
         return self._handoffs.add(event.source, event.target, reason=event.reason, context=event.context)
 
-    def _report_model_call(self, call: ModelCall) -> int:
+    def _report_model_call(self, call: ModelCall, agent: str | None) -> int:
         usage = usage_of(call)
         self.observe(Observable.MODEL_CALLS, Observable.USAGE)
-        self._count_step(model=True)
-        number = self._entries.begin(ModelCallEvent, {"model": call.model, "agent": call.agent or self.active_agent})
+        self._count_model_call()
+        number = self._entries.begin(ModelCallEvent, {"model": call.model, "agent": agent or self.active_agent})
         self.end_model_call(number, usage=usage, cost_usd=call.cost_usd, error=call.error)
         self.amend(number, latency_ms=call.latency_ms)
         return number
