@@ -53,12 +53,13 @@ def _encode(value: Any, above: tuple[int, ...]) -> Json:
     kind = type(value)
     if kind is str:
         return value if value.isascii() else _text(value)
-    if value is None or kind is bool:
+    if value is None or kind is bool or (kind is int and value.bit_length() <= _MOST_BITS):
         return value
-    if isinstance(value, (str, int)) and not isinstance(value, enum.Enum):
-        return _text(str.__str__(value)) if isinstance(value, str) else _whole(int(value))
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else _marked("float", _float_text(value))
+    if kind is not dict and kind is not list and isinstance(value, (str, int, float)):
+        if isinstance(value, float):
+            return float(value) if math.isfinite(value) else _marked("float", _float_text(value))
+        if not isinstance(value, enum.Enum):
+            return _text(str.__str__(value)) if isinstance(value, str) else _whole(int(value))
     if id(value) in above:
         return _marked("cycle", _type_name(value))
     if len(above) > _DEEPEST:
@@ -103,15 +104,15 @@ def _encode_structure(value: Any, above: tuple[int, ...]) -> Json:
 
 
 def _encode_mapping(value: Mapping[Any, Any], above: tuple[int, ...]) -> Json:
-    pairs = [(_key(key), _encode(item, above)) for key, item in value.items()]
-    encoded = dict(pairs)
-    looks_marked = len(encoded) == 2 and set(encoded) == {"$type", "value"} and isinstance(encoded["$type"], str)
-    return _marked("mapping", dumps(pairs)) if looks_marked or len(encoded) < len(pairs) else encoded
+    pairs = value.items() if type(value) is dict else list(value.items())
+    encoded = {key if type(key) is str and key.isascii() else _key(key): _encode(item, above) for key, item in pairs}
+    looks_marked = len(encoded) == 2 and isinstance(encoded.get("$type"), str) and "value" in encoded
+    if looks_marked or len(encoded) < len(pairs):
+        return _marked("mapping", dumps([(_key(key), _encode(item, above)) for key, item in pairs]))
+    return encoded
 
 
 def _key(key: Any) -> str:
-    if type(key) is str and key.isascii():
-        return key
     if isinstance(key, str) and not isinstance(key, enum.Enum):
         return _text(str.__str__(key))
     encoded = _encode(key, ())

@@ -7,7 +7,6 @@ awaitable, and the call ends when that does.
 from __future__ import annotations
 
 import asyncio
-import inspect
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
@@ -17,6 +16,7 @@ from typing import Any
 
 from seatrial.core.trace import CallState
 from seatrial.environment.approvals import ApprovalAnswer, Approvals
+from seatrial.environment.callee import is_awaitable
 from seatrial.environment.faults import FaultyCall
 from seatrial.environment.recorder import Recorder
 
@@ -38,7 +38,7 @@ def run_blocking(body: Body, faults: FaultyCall | None) -> Any:
     _sleep(faults.pause_s(after=False))
     faults.check(after=False)
     result = body()
-    if inspect.isawaitable(result):
+    if is_awaitable(result):
         return _rest(result, faults)
     _sleep(faults.pause_s(after=True))
     return faults.delivered(result)
@@ -48,14 +48,14 @@ async def run_waiting(body: Body, faults: FaultyCall | None) -> Any:
     """Run a body with its faults; waiting blocks nobody else."""
     if faults is None:
         result = body()
-        return await result if inspect.isawaitable(result) else result
+        return await result if is_awaitable(result) else result
     await _pause(faults.pause_s(after=False))
     faults.check(after=False)
     return await _rest(body(), faults)
 
 
 async def _rest(result: Any, faults: FaultyCall) -> Any:
-    result = await result if inspect.isawaitable(result) else result
+    result = await result if is_awaitable(result) else result
     await _pause(faults.pause_s(after=True))
     return faults.delivered(result)
 
@@ -103,7 +103,7 @@ class RecordedCall:
 
     def gives(self, result: Any) -> Any:
         """What the caller gets for the body's result."""
-        if inspect.isawaitable(result):
+        if is_awaitable(result):
             self._awaited = True
             return self._await(result)
         self._result = result

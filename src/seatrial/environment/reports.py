@@ -24,6 +24,7 @@ __all__ = [
 ]
 
 _NEVER_RAN = (CallState.REFUSED, CallState.UNKNOWN_TOOL, CallState.INVALID_ARGUMENTS)
+_MAYBE = (str, type(None))
 _COUNTS = ("input", "output", "cached", "cache_write", "reasoning")
 
 
@@ -35,7 +36,7 @@ def read_arguments(arguments: Any) -> tuple[Any, bool]:
     """
     if arguments is None or arguments == "":
         return {}, False
-    if isinstance(arguments, Mapping):
+    if isinstance(arguments, (dict, Mapping)):
         return to_json(arguments), False
     if isinstance(arguments, str):
         try:
@@ -49,9 +50,10 @@ def read_arguments(arguments: Any) -> tuple[Any, bool]:
 def check_tool_call(call: ToolCall) -> CallState | None:
     """The state that the call names; None when it leaves that to its error. ValueError for one that its result or
     error contradicts."""
-    _text(call.name, "ToolCall.name")
-    _text(call.agent, "ToolCall.agent", optional=True)
-    _text(call.call_id, "ToolCall.call_id", optional=True)
+    if not (isinstance(call.name, str) and isinstance(call.agent, _MAYBE) and isinstance(call.call_id, _MAYBE)):
+        _text(call.name, "ToolCall.name")
+        _text(call.agent, "ToolCall.agent", optional=True)
+        _text(call.call_id, "ToolCall.call_id", optional=True)
     if call.state is None:
         return None
     states = [state.value for state in CallState]

@@ -41,7 +41,7 @@ class Spending:
 
     def check(self) -> None:
         """Before any call. Raises CostLimitReached when the trial has to stop."""
-        if self.over:
+        if self.limit_usd is not None and self.over:
             raise CostLimitReached(f"the limit of {self.limit_usd:.12g} USD was reached")
         if self.unpriced is not None:
             raise CostLimitReached(f"the price of model {self.unpriced!r} is unknown")

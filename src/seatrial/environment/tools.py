@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import copy
 import functools
-import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from seatrial.core.encoding import dumps, to_json
@@ -19,6 +18,7 @@ from seatrial.core.fixture import StandInRule
 from seatrial.core.matching import matches
 from seatrial.core.trace import CallState
 from seatrial.environment.approvals import Approvals
+from seatrial.environment.callee import Callee, is_async, is_awaitable
 from seatrial.environment.calls import Body, RecordedCall, run_blocking, run_waiting
 from seatrial.environment.failure import FixtureError
 from seatrial.environment.faults import Faults, FaultyCall, exception_of
@@ -60,11 +60,6 @@ class Rules:
         )
 
 
-def is_async(function: Function) -> bool:
-    """Whether calling it gives an awaitable, as far as one can tell without calling it."""
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
-
-
 def tool_name(function: Function) -> str:
     """The name a function goes by as a tool: its own, that of what a partial wraps, or its class's."""
     while isinstance(function, functools.partial):
@@ -77,50 +72,31 @@ class Tool:
     """What answers calls of one name."""
 
     name: str
-    own: Function | None = None
+    own: Callee | None = None
     """The agent's."""
-    stand_in: Function | None = None
+    stand_in: Callee | None = None
     """The fixture's; goes first."""
     agent: str | None = None
+    """Who calls it; None = whoever acts."""
 
     @property
     def asynchronous(self) -> bool:
         """Whether its calls are awaited."""
-        answering = self.own if self.stand_in is None else self.stand_in
-        return answering is not None and is_async(answering)
+        answering = self.stand_in or self.own
+        return answering is not None and answering.asynchronous
 
     def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """Arguments by name, as the call names them: without defaults, `**` arguments by their own names.
-
-        Raises TypeError when they do not fit the signature, or have no names.
-        """
-        signature = _signature(self.stand_in if self.own is None else self.own)
-        if signature is None:
-            if args:
-                raise TypeError(f"name the arguments of {self.name}: its signature is not known")
-            return dict(kwargs)
-        bound = dict(signature.bind(*args, **kwargs).arguments)
-        for name, parameter in signature.parameters.items():
-            if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-                bound.update(bound.pop(name, {}))
-        return bound
+        """Arguments by name, as the own function, else the stand-in, takes them. TypeError when it does not."""
+        taking = self.own or self.stand_in
+        return dict(kwargs) if taking is None else taking.named(args, kwargs)
 
     def body(self, arguments: Mapping[str, Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Body:
         """What runs: the stand-in with the arguments by name, or the own function as it was called."""
         if self.stand_in is not None:
-            return functools.partial(self.stand_in, **arguments)
+            return functools.partial(self.stand_in.function, **arguments)
         if self.own is not None:
-            return functools.partial(self.own, *args, **kwargs)
+            return functools.partial(self.own.function, *args, **kwargs)
         raise UnknownTool(f"there is no tool named {self.name!r}")
-
-
-def _signature(function: Function | None) -> inspect.Signature | None:
-    if function is None or isinstance(function, Rules):
-        return None
-    try:
-        return inspect.signature(function)
-    except ValueError:  # some builtins tell nothing
-        return None
 
 
 class Toolbox:
@@ -144,7 +120,7 @@ class Toolbox:
         self._input = case_input
         self._pace = pace or Pace()
         self._use_stand_ins = use_stand_ins
-        self._stand_ins: dict[str, Function] = {}
+        self._stand_ins: dict[str, Callee] = {}
         self._own: dict[str, Tool] = {}
 
     @property
@@ -159,10 +135,10 @@ class Toolbox:
     def set_stand_in(self, name: str, given: Any) -> None:
         """Let a function, or rules (as a fixture file writes them), answer calls. FixtureError for anything else."""
         if callable(given):
-            self._stand_ins[name] = given
+            self._stand_ins[name] = Callee(name, given, named_only=isinstance(given, Rules))
         elif isinstance(given, Sequence) and not isinstance(given, (str, bytes)):
             rules = tuple(StandInRule.model_validate(rule) for rule in given)
-            self._stand_ins[name] = Rules(name, rules, self._input)
+            self._stand_ins[name] = Callee(name, Rules(name, rules, self._input), named_only=True)
         else:
             raise FixtureError(f"stand-in {name} must be a function or a list of rules, not {type(given).__name__}")
 
@@ -171,36 +147,38 @@ class Toolbox:
         if not callable(function):
             raise TypeError(f"a tool is a function, not {function!r} ({type(function).__name__})")
         name = tool_name(function)
-        self._own[name] = Tool(name, own=function, agent=agent)
-        wrapped = self._async_door(name, function, agent) if is_async(function) else self._door(name, function, agent)
+        self._own[name] = tool = Tool(name, own=Callee(name, function), agent=agent)
+        wrapped = self._async_door(tool) if tool.asynchronous else self._door(tool)
         functools.update_wrapper(wrapped, function)
         wrapped.__name__ = name
         return wrapped
 
-    def _door(self, name: str, own: Function, agent: str | None) -> Function:
+    def _door(self, tool: Tool) -> Function:
         def wrapped(*args: Any, **kwargs: Any) -> Any:
-            return self._call_blocking(self._find(name, own, agent), args, kwargs)
+            return self._call_blocking(self._answered(tool), args, kwargs)
 
         return wrapped
 
-    def _async_door(self, name: str, own: Function, agent: str | None) -> Function:
+    def _async_door(self, tool: Tool) -> Function:
         async def wrapped(*args: Any, **kwargs: Any) -> Any:
-            return await self._call_waiting(self._find(name, own, agent), args, kwargs)
+            return await self._call_waiting(self._answered(tool), args, kwargs)
 
         return wrapped
 
     def call(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Call a tool by name; an awaitable when what answers is async. Raises UnknownTool when there is none."""
-        tool = self._find(name)
+        tool = self._answered(self._own.get(name) or Tool(name))
         return (self._call_waiting if tool.asynchronous else self._call_blocking)(tool, args, kwargs)
 
     def run(self, name: str, arguments: Mapping[str, Any], own: Function | None, number: int | None) -> Any:
         """Call a tool without recording the call; an awaitable when what answers, or `own`, is async."""
-        tool = self._find(name, own)
+        tool = self._answered(
+            Tool(name, own=Callee(name, own)) if own is not None else self._own.get(name) or Tool(name)
+        )
         return self._started(tool, tool.body(arguments, (), arguments), number)
 
     def _started(self, tool: Tool, body: Body, number: int | None) -> Any:
-        waits = tool.asynchronous or (tool.own is not None and is_async(tool.own))
+        waits = tool.asynchronous or (tool.own is not None and tool.own.asynchronous)
         if self._pace.limited("tool", tool.name):
             return (self._started_later if waits else self._started_paced)(tool.name, body, number)
         return (run_waiting if waits else run_blocking)(body, self._faulty(tool.name, number))
@@ -220,10 +198,10 @@ class Toolbox:
         if number is not None:
             self._recorder.amend(number, at_ms=self._recorder.elapsed_ms())
 
-    def _find(self, name: str, own: Function | None = None, agent: str | None = None) -> Tool:
-        known = self._own.get(name, Tool(name))
-        stand_in = self._stand_ins.get(name) if self._use_stand_ins else None
-        return Tool(name, known.own if own is None else own, stand_in, agent or known.agent or self._agent())
+    def _answered(self, tool: Tool) -> Tool:
+        """The tool as it is answered now: by the stand-in, where there is one."""
+        stand_in = self._stand_ins.get(tool.name) if self._use_stand_ins else None
+        return tool if stand_in is None else replace(tool, stand_in=stand_in)
 
     def _faulty(self, name: str, number: int | None) -> FaultyCall | None:
         if not self.faults.concern(name):
@@ -243,7 +221,7 @@ class Toolbox:
         observed = observed_call(tool.name)
         if observed is not None:
             result = self._within(observed, tool, args, kwargs)
-            return await result if inspect.isawaitable(result) else result
+            return await result if is_awaitable(result) else result
         await self._pace.ready("tool", tool.name)
         with self._begin(tool, args, kwargs) as call:
             body = tool.body(call.arguments, args, kwargs)
@@ -252,7 +230,7 @@ class Toolbox:
     def _within(self, observed: ObservedCall, tool: Tool, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """The body of a call that an adapter has on record: nothing is recorded or applied twice."""
         if observed.applied and tool.own is not None:
-            return tool.own(*args, **kwargs)
+            return tool.own.function(*args, **kwargs)
         observed.applied = True
         return self._started(tool, tool.body(tool.bind(args, kwargs), args, kwargs), observed.number)
 
@@ -275,7 +253,7 @@ class Toolbox:
             self.approvals,
             tool.name,
             arguments,
-            agent=tool.agent,
+            agent=tool.agent or self._agent(),
             stand_in=tool.stand_in is not None,
         )
 

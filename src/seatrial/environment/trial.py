@@ -14,7 +14,6 @@ import threading
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -259,10 +258,7 @@ class TrialEnvironment:
 
     def record(self, event: ToolCall | HandoffEvent | ModelCall) -> None:
         """Add an event that just happened; it is kept when the agent raises later. TypeError for anything else."""
-        if isinstance(event, (ToolCall, ModelCall)) and event.agent is None:
-            agent = self._acting_agent()
-            event = event if agent is None else replace(event, agent=agent)
-        self.recorder.report(event)
+        self.recorder.report(event, agent=_acting_agent(self.recorder, self._parts, self._spec))
 
     @property
     def model_base_url(self) -> str | None:

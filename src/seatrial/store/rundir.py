@@ -19,10 +19,9 @@ from pydantic import ValidationError
 
 from seatrial.core.case import Case
 from seatrial.core.encoding import indented, line_of
-from seatrial.core.frozen import defaults_of
 from seatrial.core.ledger import Ledger
 from seatrial.core.run import RunInfo, RunStatus
-from seatrial.core.trace import Event, ModelCallEvent, Trace
+from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
 from seatrial.errors import StorageError, UsageError
 from seatrial.store.atomic import write_text
@@ -30,6 +29,7 @@ from seatrial.store.journal import FIRST_LINK, TRACES, Journal, finished_lines, 
 from seatrial.store.lock import LOCK_NAME, FolderLock
 from seatrial.store.outputs import ASIDE, INLINE_OUTPUT, Aside, Outputs, bytes_digest, read_aside, read_output
 from seatrial.store.records import add_line, data_of, first_line, ledger_of, trace_line, validated
+from seatrial.store.trace_json import trace_json
 
 __all__ = [
     "FIRST_LINK",
@@ -152,7 +152,7 @@ class RunWriter:
     def write(self, record: TrialRecord, trace: Trace) -> TrialRecord:
         """Append one finished trial; gives the record as written (masked, linked, large output put aside)."""
         data = {"case_id": record.case_id, "trial_index": record.trial_index, "attempt": record.attempt}
-        data |= _trace_json(trace)
+        data |= trace_json(trace)
         line = line_of(data)
         return self._keep(record, self._trace_line(data) if self._to_rework(line) else line)
 
@@ -273,20 +273,6 @@ def _case_json(case: Case) -> dict[str, Any]:
     return case.model_dump(mode="json", by_alias=True, exclude_unset=True) | place
 
 
-def _trace_json(trace: Trace) -> dict[str, Any]:
-    """A trace without what is as by default; `kind` is a default, and yet says which event it is."""
-    rest = trace.model_dump(mode="json", exclude_defaults=True, exclude=_APART)
-    return {"events": [_event_json(event) for event in trace.events], **rest} if trace.events else rest
-
-
-_APART = {"events"}
-
-
-def _event_json(event: Event) -> dict[str, Any]:
-    if isinstance(event, ModelCallEvent):  # the one kind with a model in it
-        return event.model_dump(mode="json", exclude_defaults=True) | {"kind": event.kind}
-    defaults = defaults_of(type(event))
-    return {name: value for name, value in vars(event).items() if name == "kind" or value != defaults[name]}
 
 
 def _refuse_begun(folder: Path) -> None:

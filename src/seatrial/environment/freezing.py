@@ -1,0 +1,92 @@
+"""The trace's events from what is on record, once nothing more is added."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from seatrial.core.trace import Approval, CallState, Event, ToolCallEvent
+from seatrial.environment.entries import Entries
+from seatrial.environment.handing_over import is_handoff_tool
+from seatrial.environment.handoffs import OPEN
+
+__all__ = ["events_of"]
+
+_NEVER_ENDED = {"state": CallState.FAILED, "error": "never ended"}
+
+
+def events_of(entries: Entries) -> tuple[Event, ...]:
+    """The events so far. A tool call that never ended has failed with `never ended`; a hand-off whose tool never ended
+    was not completed.
+
+    An approval that was denied or stayed unanswered, and of whose action there is no tool call, stopped that call: it
+    stands at the end as a refused one.
+    """
+    with entries.lock:
+        gone = sorted(entries.withdrawn)
+        events = [
+            _event(kind, _moved_up(fields, gone) if gone else fields, checked=fields["number"] not in entries.unchecked)
+            for kind, fields in entries.all
+            if fields["number"] not in gone
+        ]
+    return (*events, *_stopped_calls(events))
+
+
+def _event(kind: type, fields: dict[str, Any], *, checked: bool) -> Event:
+    if kind is ToolCallEvent:
+        ended = fields if "state" in fields else fields | _NEVER_ENDED
+        return ToolCallEvent.trusted(ended) if checked else ToolCallEvent(**ended)
+    if fields.get(OPEN):
+        fields = {name: value for name, value in fields.items() if name != OPEN} | {"completed": False}
+    event: Event = kind(**fields)
+    return event
+
+
+def _moved_up(fields: dict[str, Any], gone: list[int]) -> dict[str, Any]:
+    """The fields with numbers of events as they are once the withdrawn ones (sorted) have gone."""
+    moved = dict(fields)
+    for key in ("number", "ended", "step", "call"):
+        at = fields.get(key)
+        if isinstance(at, int):
+            moved[key] = None if key == "call" and at in gone else at - bisect_left(gone, at)
+    return moved
+
+
+def _stopped_calls(events: Sequence[Event]) -> Iterator[ToolCallEvent]:
+    """The calls that approvals stopped before they became tool calls."""
+    if all(type(event) is not Approval for event in events):
+        return
+    calls = [event for event in events if isinstance(event, ToolCallEvent)]
+    number = len(events)
+    for approval in events:
+        if not isinstance(approval, Approval) or approval.decision not in ("denied", "unanswered"):
+            continue
+        if is_handoff_tool(approval.action) or any(_is_of(approval, call) for call in calls):
+            continue
+        number += 1
+        calls.append(_stopped(approval, number))
+        yield calls[-1]
+
+
+def _stopped(approval: Approval, number: int) -> ToolCallEvent:
+    return ToolCallEvent(
+        number=number,
+        at_ms=approval.at_ms,
+        agent=approval.agent,
+        turn=approval.turn,
+        name=approval.action,
+        call_id=approval.call_id,
+        arguments=approval.arguments,
+        state=CallState.REFUSED,
+        error=f"approval {approval.decision}",
+        ended=number + 1,
+    )
+
+
+def _is_of(approval: Approval, call: ToolCallEvent) -> bool:
+    """Whether an approval is about this call: its id, its name and arguments, or asked for in its body."""
+    if approval.call_id is not None and call.call_id is not None:
+        return approval.call_id == call.call_id
+    same = call.name == approval.action and approval.arguments in (call.arguments, call.asked)
+    return same or call.number < approval.number < (call.ended or approval.number + 1)

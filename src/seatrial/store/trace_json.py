@@ -1,0 +1,38 @@
+"""A trace as JSON data for its line of `traces.jsonl`: without what is as by default."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from seatrial.core.frozen import Frozen, defaults_of
+from seatrial.core.trace import Trace
+
+__all__ = ["trace_json"]
+
+
+def trace_json(trace: Trace) -> dict[str, Any]:
+    """The trace, as data that `line_of` takes. `kind` is a default, and yet says which event it is."""
+    data = _told(trace)
+    if trace.events:
+        data["events"] = [_told(event) for event in trace.events]
+    if trace.observes:
+        data["observes"] = sorted(trace.observes)
+    if trace.unobserved:
+        data["unobserved"] = {str(what): why for what, why in trace.unobserved.items()}
+    return data
+
+
+def _told(model: Frozen) -> dict[str, Any]:
+    left_out = _left_out(type(model))
+    return {
+        name: _told(value) if isinstance(value, Frozen) else value
+        for name, value in vars(model).items()
+        if value != left_out[name]
+    }
+
+
+@cache
+def _left_out(kind: type[Frozen]) -> dict[str, Any]:
+    """The value with which each field is left out. Not to be changed."""
+    return defaults_of(kind) | ({"unobserved": {}} if kind is Trace else {"kind": None})
