@@ -54,8 +54,7 @@ _VALID = (TrialStatus.PASSED, TrialStatus.FAILED)
 _UNKNOWN, _BEYOND = 2**32 - 1, 2**32 - 2
 """In place of a number of tokens: nobody knows it; it is too large for a row."""
 _SECOND = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}")
-_REST = re.compile(r"\.[0-9]{3}Z")
-"""Together a time as records have it."""
+"""A time as records have it, up to its thousandths."""
 _NO_DIGITS = str.maketrans("", "", "-T:.Z")
 
 
@@ -291,23 +290,29 @@ class Ledger(Sequence[TrialRecord]):
             size,
         )
 
-    def _append(self, case_id: str, *fields: Any) -> bool:
+    def _append(self, case_id: str, index: int, attempt: int, *fields: Any) -> bool:
         """Write a row, unless its attempt has one; rows of a case are kept in order of trial and attempt."""
+        number = len(self._rows) // _ROW.size
         case = self._numbers.get(case_id)
         if case is None:
             case = self._numbers[case_id] = len(self.case_ids)
             self.case_ids.append(case_id)
-            self._of_case.append(array("I"))
-        rows, place = self._of_case[case], fields[:2]
+            self._of_case.append(array("I", (number,)))
+        elif not self._insert(self._of_case[case], number, (index, attempt)):
+            return False
+        if attempt != 1:
+            self._retried.add(case)
+        self._rows += _ROW.pack(case, index, attempt, *fields)
+        return True
+
+    def _insert(self, rows: array[int], number: int, place: tuple[int, int]) -> bool:
+        """Put a row's number where it belongs among those of its case; False when its attempt has one."""
         at = len(rows)
-        if rows and self._place(rows[-1]) >= place:
+        if self._place(rows[-1]) >= place:
             at = bisect_left(rows, place, key=self._place)
             if self._place(rows[at]) == place:
                 return False
-        rows.insert(at, len(self._rows) // _ROW.size)
-        if place[1] != 1:
-            self._retried.add(case)
-        self._rows += _ROW.pack(case, *fields)
+        rows.insert(at, number)
         return True
 
     def _place(self, number: int) -> tuple[int, int]:
@@ -428,10 +433,10 @@ def _tokens(counts: tuple[int, ...]) -> Tokens:
 
 def _digits(time: str | None) -> int:
     """A time as a number; 0 for what is none."""
-    if not time:
+    if not time or len(time) != 24 or time[19] != "." or time[23] != "Z":
         return 0
-    second, rest = _second(time[:19]), time[20:23]
-    return second * 1000 + int(rest) if second and len(time) == 24 and _REST.fullmatch(time, 19) else 0
+    second, thousandths = _second(time[:19]), time[20:23]
+    return second * 1000 + int(thousandths) if second and thousandths.isascii() and thousandths.isdigit() else 0
 
 
 @lru_cache(maxsize=4)

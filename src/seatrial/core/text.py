@@ -49,7 +49,7 @@ def fold(text: str) -> str:
 
 def normalised(text: str) -> str:
     """NFC and trimmed, case kept: how whole texts are compared."""
-    return unicodedata.normalize("NFC", text).strip()
+    return (text if text.isascii() else unicodedata.normalize("NFC", text)).strip()
 
 
 def holds_folded(text: str, part: str) -> bool:

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from seatrial.core.trace import Approval, CallState, Event, ToolCallEvent
+from seatrial.core.trace import Approval, CallState, Event, Message, ToolCallEvent
 from seatrial.environment.entries import Entries
 from seatrial.environment.handing_over import is_handoff_tool
 from seatrial.environment.handoffs import OPEN
@@ -34,6 +34,8 @@ def events_of(entries: Entries) -> tuple[Event, ...]:
 
 
 def _event(kind: type, fields: dict[str, Any], *, checked: bool) -> Event:
+    if kind is Message and checked:
+        return Message.trusted(fields)
     if kind is ToolCallEvent:
         ended = fields if "state" in fields else fields | _NEVER_ENDED
         return ToolCallEvent.trusted(ended) if checked else ToolCallEvent(**ended)
@@ -55,7 +57,7 @@ def _moved_up(fields: dict[str, Any], gone: list[int]) -> dict[str, Any]:
 
 def _stopped_calls(events: Sequence[Event]) -> Iterator[ToolCallEvent]:
     """The calls that approvals stopped before they became tool calls."""
-    if all(type(event) is not Approval for event in events):
+    if Approval not in map(type, events):
         return
     calls = [event for event in events if isinstance(event, ToolCallEvent)]
     number = len(events)

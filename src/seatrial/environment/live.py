@@ -158,7 +158,8 @@ class LiveRecorder:
 
     def message(self, role: str, content: Any, *, agent: str | None = None) -> int:
         """Something was said."""
-        return self._entries.begin(Message, {"role": role, "content": to_json(content), "agent": agent})
+        who = None if agent is None else str(agent)
+        return self._entries.begin(Message, {"role": str(role), "content": to_json(content), "agent": who})
 
     def begin_model_call(self, model: str | None = None, *, agent: str | None = None) -> int:
         """A model call begins: one step. Raises StepLimitReached when there were as many as allowed, CostLimitReached

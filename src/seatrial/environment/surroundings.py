@@ -70,7 +70,7 @@ class Surroundings:
         named = {path: name for name, path in reversed(self._folders.items())}
         entries = (_Entries(path, name) for path, name in named.items())
         self._parts: tuple[_Part, ...] = (_Variables(), _Cwd(), _Threads(), *entries)
-        self._looks = [part.differences for part in self._parts]
+        self._same = [part.same for part in self._parts]
         self._lock = threading.Lock()
         self._running: dict[str, None] = {}
         self._told: set[Key] = set()
@@ -121,12 +121,12 @@ class Surroundings:
     def _look(self, more: Mapping[Key, str]) -> None:
         """Take note of what is otherwise now, and forget what is no longer so."""
         self._looked = time.monotonic()
-        found = [different for look in self._looks if (different := look())]
-        if not found and not more and not self._seen:
+        changed = [part for part, same in zip(self._parts, self._same, strict=True) if not same()]
+        if not changed and not more and not self._seen:
             return
         now: dict[Key, str] = dict(more)
-        for different in found:
-            now.update(different)
+        for part in changed:
+            now.update(part.differences())
         for key in [key for key in self._seen if key not in now and key[0] not in ("fixture", "database")]:
             del self._seen[key]
         for key, text in now.items():
@@ -159,6 +159,9 @@ def _told(texts: Mapping[str, int]) -> list[str]:
 class _Part(Protocol):
     """One kind of shared thing, compared with how it was settled last."""
 
+    def same(self) -> bool:
+        """Whether nothing is otherwise now."""
+
     def differences(self) -> Mapping[Key, str]:
         """What is otherwise now, in words."""
 
@@ -178,10 +181,11 @@ class _Variables:
     def __init__(self) -> None:
         self._settled = dict(_environment())
 
+    def same(self) -> bool:
+        return _environment() == self._settled
+
     def differences(self) -> Mapping[Key, str]:
         now = _environment()
-        if now == self._settled:
-            return _NONE
         names = {name for name in now.keys() | self._settled.keys() if now.get(name) != self._settled.get(name)}
         return {("environment", _text(name)): self._told(name, now) for name in names}
 
@@ -214,11 +218,11 @@ class _Cwd:
     def __init__(self) -> None:
         self._settled = _cwd()
 
+    def same(self) -> bool:
+        return _cwd() == self._settled
+
     def differences(self) -> Mapping[Key, str]:
-        now = _cwd()
-        if now == self._settled:
-            return _NONE
-        return {("cwd", ""): "the working folder was changed" + ("" if now else " to one that is gone")}
+        return {("cwd", ""): "the working folder was changed" + ("" if _cwd() else " to one that is gone")}
 
     def settle(self) -> None:
         self._settled = _cwd()
@@ -241,12 +245,15 @@ class _Threads:
     def __init__(self) -> None:
         self._settled = set(threading.enumerate())
 
-    def differences(self) -> Mapping[Key, str]:
+    def same(self) -> bool:
         if self._settled.issuperset(now := threading.enumerate()):
-            return _NONE
-        new = [thread for thread in now if thread not in self._settled]
-        self._settled.update(filter(_is_own, new))
-        return {("thread", str(id(thread))): _thread(thread) for thread in new if not _is_own(thread)}
+            return True
+        self._settled.update(filter(_is_own, now))
+        return self._settled.issuperset(now)
+
+    def differences(self) -> Mapping[Key, str]:
+        new = [thread for thread in threading.enumerate() if thread not in self._settled and not _is_own(thread)]
+        return {("thread", str(id(thread))): _thread(thread) for thread in new}
 
     def settle(self) -> None:
         self._settled = set(threading.enumerate())
@@ -280,10 +287,11 @@ class _Entries:
         self._settled = self._now = frozenset[str]()
         self.settle()
 
-    def differences(self) -> Mapping[Key, str]:
+    def same(self) -> bool:
         self._read()
-        if self._now == self._settled:
-            return _NONE
+        return self._now is self._settled or self._now == self._settled
+
+    def differences(self) -> Mapping[Key, str]:
         made = self._told("+", "was made in", self._now - self._settled)
         return made | self._told("-", "is gone from", self._settled - self._now)
 

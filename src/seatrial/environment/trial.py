@@ -198,6 +198,12 @@ class TrialEnvironment:
         self._parts["secrets"] = dict(value)
 
     @property
+    def planted(self) -> Mapping[str, str]:
+        """The canaries, to read."""
+        canaries: Mapping[str, str] = self._parts.get("secrets", self._spec.secrets)
+        return canaries
+
+    @property
     def database(self) -> Database:
         """The trial's own SQLite database; a path, too: `sqlite3.connect(trial.database)`."""
         return self._part("database", lambda: Database(self._folder, self._template()))

@@ -57,7 +57,7 @@ def grading_context(
         trace,
         outcome=course.outcome if course.observed else None,
         output=course.outputs[-1][1] if course.outputs else None,
-        secrets=environment.secrets,
+        secrets=environment.planted,
         latency_ms=course.latency_ms,
         cost_usd=_cost(trace, course, prices),
     )

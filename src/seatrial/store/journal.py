@@ -148,6 +148,8 @@ class _Appended:
         except OSError as error:
             raise _unwritable(path, error) from error
         self.end = os.fstat(self.descriptor).st_size
+        self._synced = 0
+        """Up to where it is on the disk for certain."""
 
     def append(self, data: bytes) -> int:
         """Append whole or not at all; gives the position. Raises StorageError."""
@@ -162,6 +164,17 @@ class _Appended:
             raise _unwritable(self.path, error) from error
         self.end += len(data)
         return position
+
+    def sync(self, sync: Sync) -> None:
+        """Put what was appended on the disk, if there is anything new. Raises StorageError."""
+        end = self.end
+        if end == self._synced:
+            return
+        try:
+            sync(self.descriptor)
+        except OSError as error:
+            raise _unwritable(self.path, error) from error
+        self._synced = end
 
 
 class Journal:
@@ -203,10 +216,7 @@ class Journal:
         for path in beside:
             _sync_file(path, self._sync)
         for file in (self._traces, self._trials):
-            try:
-                self._sync(file.descriptor)
-            except OSError as error:
-                raise _unwritable(file.path, error) from error
+            file.sync(self._sync)
 
     def close(self) -> None:
         """Commit, and let go of the files whatever comes of that."""

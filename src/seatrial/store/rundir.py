@@ -273,8 +273,6 @@ def _case_json(case: Case) -> dict[str, Any]:
     return case.model_dump(mode="json", by_alias=True, exclude_unset=True) | place
 
 
-
-
 def _refuse_begun(folder: Path) -> None:
     if has_begun(folder):
         more = ", or resume the run in it" if is_run_folder(folder) else ""

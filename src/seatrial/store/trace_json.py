@@ -35,4 +35,5 @@ def _told(model: Frozen) -> dict[str, Any]:
 @cache
 def _left_out(kind: type[Frozen]) -> dict[str, Any]:
     """The value with which each field is left out. Not to be changed."""
-    return defaults_of(kind) | ({"unobserved": {}} if kind is Trace else {"kind": None})
+    left_out = defaults_of(kind) | {"kind": None}
+    return left_out | {"unobserved": {}} if kind is Trace else left_out
