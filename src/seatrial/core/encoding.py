@@ -197,10 +197,8 @@ def _parts(value: Any) -> Any:
 
 
 def _slowly(data: Any) -> bytes:
-    try:
-        return pydantic_core.to_json(data, inf_nan_mode="null")
-    except pydantic_core.PydanticSerializationError:  # lone surrogates, as escapes
-        return dumps(pydantic_core.to_jsonable_python(data)).encode()
+    figures_known = json.loads(json.dumps(data, default=_parts), parse_constant=lambda _: None)
+    return dumps(figures_known).encode()
 
 
 @functools.cache
