@@ -6,16 +6,20 @@ import gc
 import sys
 import weakref
 
-from seatrial.runner.capture import Log, captured_output
+from seatrial.core.case import Case
+from seatrial.environment.trial import TrialEnvironment
+from seatrial.runner.capture import captured_output
 
 
-def test_text_goes_to_the_log_in_whose_context_it_is_printed() -> None:
-    log = Log()
+def test_text_goes_to_the_log_of_the_trial_in_whose_context_it_is_printed() -> None:
+    trial, other = TrialEnvironment(Case(id="c")), TrialEnvironment(Case(id="d"))
     with captured_output():
-        with log.active():
+        with trial.activate():
             print("inside")
+            with other.activate():
+                print("deeper")
         outside = sys.stdout
-    assert log.text == "inside\n"
+    assert (trial.log.text, other.log.text) == ("inside\n", "deeper\n")
     assert sys.stdout is not outside
 
 

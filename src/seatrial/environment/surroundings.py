@@ -121,17 +121,22 @@ class Surroundings:
     def _look(self, more: Mapping[Key, str]) -> None:
         """Take note of what is otherwise now, and forget what is no longer so."""
         self._looked = time.monotonic()
-        changed = [part for part, same in zip(self._parts, self._same, strict=True) if not same()]
-        if not changed and not more and not self._seen:
+        if not more and not self._seen and self._all_same():
             return
         now: dict[Key, str] = dict(more)
-        for part in changed:
-            now.update(part.differences())
+        for part in self._parts:
+            now.update({} if part.same() else part.differences())
         for key in [key for key in self._seen if key not in now and key[0] not in ("fixture", "database")]:
             del self._seen[key]
         for key, text in now.items():
             running = tuple(self._running)
             self._seen.setdefault(key, _Seen(text, running, set(running))).text = text
+
+    def _all_same(self) -> bool:
+        for same in self._same:  # noqa: SIM110  a generator would cost as much as a look
+            if not same():
+                return False
+        return True
 
 
 def _leftovers(found: Iterable[tuple[Key, _Seen]]) -> tuple[Leftover, ...]:
@@ -182,7 +187,7 @@ class _Variables:
         self._settled = dict(_environment())
 
     def same(self) -> bool:
-        return _environment() == self._settled
+        return bool(getattr(os.environ, "_data", os.environ) == self._settled)
 
     def differences(self) -> Mapping[Key, str]:
         now = _environment()
@@ -288,8 +293,16 @@ class _Entries:
         self.settle()
 
     def same(self) -> bool:
-        self._read()
-        return self._now is self._settled or self._now == self._settled
+        """The folder is listed only if it changed since it was listed last."""
+        try:
+            changed = os.stat(self._folder).st_mtime_ns  # noqa: PTH116  as a method it costs twice as much
+            if changed != self._changed or not self._listed:
+                self._listed = time.time_ns() - changed >= _RACY_NS
+                self._now = frozenset(os.listdir(self._folder)) - _OWN_ENTRIES  # noqa: PTH208  names only
+                self._changed = changed
+        except OSError:
+            self._now, self._listed = frozenset(), False
+        return self._now == self._settled
 
     def differences(self) -> Mapping[Key, str]:
         made = self._told("+", "was made in", self._now - self._settled)
@@ -298,20 +311,8 @@ class _Entries:
     def _told(self, sign: str, happened: str, names: Iterable[str]) -> dict[Key, str]:
         return {("file", f"{sign}{self._folder}{os.sep}{name}"): f"{name} {happened} {self._name}" for name in names}
 
-    def _read(self) -> None:
-        """List the folder, if it changed since it was listed last."""
-        try:
-            changed = os.stat(self._folder).st_mtime_ns  # noqa: PTH116  as a method it costs twice as much
-            if changed == self._changed and self._listed:
-                return
-            self._listed = time.time_ns() - changed >= _RACY_NS
-            self._now = frozenset(os.listdir(self._folder)) - _OWN_ENTRIES  # noqa: PTH208  names only
-            self._changed = changed
-        except OSError:
-            self._now, self._listed = frozenset(), False
-
     def settle(self) -> None:
-        self._read()
+        self.same()
         self._settled = self._now
 
     def accept(self, key: Key) -> None:

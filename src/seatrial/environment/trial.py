@@ -30,6 +30,7 @@ from seatrial.environment.database import Database, is_intact, read_only, templa
 from seatrial.environment.failure import FixtureError, TrialOver, fixture_part
 from seatrial.environment.faults import Faults
 from seatrial.environment.folder import TrialFolder, copy_into
+from seatrial.environment.log import Log
 from seatrial.environment.observed import ObservedCall, observed_call
 from seatrial.environment.outcome import Evidence, observe
 from seatrial.environment.pace import Pace
@@ -91,6 +92,8 @@ class TrialEnvironment:
         self.config: Mapping[str, Any] = {} if config is None else config
         """The agent's settings from seatrial.yaml, as its factory gets them."""
         self.recorder = Recorder(step_limit=case.limits.steps)
+        self.log = Log()
+        """What is printed where this is the current trial, once a run captures it."""
         self.replayed_elsewhere = 0
         """Model calls that were answered from cassettes where this trial's spans were made."""
         self.capture_hidden = True

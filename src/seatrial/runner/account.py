@@ -40,7 +40,7 @@ def trace_of(environment: TrialEnvironment, agent: Agent[TrialEnvironment], cour
             "stop_reason": course.stop_reason,
             "error": course.error,
             "ordered": recorder.ordered,
-            "log": course.log.text,
+            "log": (course.log or environment.log).text,
             "steps": (tool_calls if by_tools else model_calls) if seen else None,
             "steps_are_tool_calls": by_tools and seen,
             "replayed": course.calls.replayed,

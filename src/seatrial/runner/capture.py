@@ -5,44 +5,12 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar
+from contextlib import contextmanager
 from typing import Any, TextIO, cast
 
-from seatrial.environment.within import Within
+from seatrial.environment.trial import running_trial
 
-__all__ = ["Log", "captured_output"]
-
-KEPT = 64 * 1024
-"""Characters of a trial's log that are kept."""
-
-_current: ContextVar[Log | None] = ContextVar("seatrial_log", default=None)
-
-
-class Log:
-    """What one trial printed, up to a limit."""
-
-    def __init__(self) -> None:
-        self._parts: list[str] = []
-        self._kept = 0
-        self._dropped = 0
-
-    def write(self, text: str) -> None:
-        room = max(KEPT - self._kept, 0)
-        if room:
-            self._parts.append(text[:room])
-            self._kept += min(len(text), room)
-        self._dropped += max(len(text) - room, 0)
-
-    @property
-    def text(self) -> str:
-        """The kept text, with a note on how much was dropped."""
-        note = f"\n... {self._dropped} more characters were printed" if self._dropped else ""
-        return "".join(self._parts) + note
-
-    def active(self) -> AbstractContextManager[Log]:
-        """What this task (and the threads it starts with its context) prints goes here."""
-        return Within(_current, self)
+__all__ = ["captured_output"]
 
 
 class _Router:
@@ -52,10 +20,10 @@ class _Router:
         self._original = original
 
     def write(self, text: str) -> int:
-        log = _current.get()
-        if log is None:
+        trial = running_trial()
+        if trial is None:
             return self._original.write(text)
-        log.write(text)
+        trial.log.write(text)
         return len(text)
 
     def writelines(self, parts: Iterable[str]) -> None:
@@ -63,11 +31,11 @@ class _Router:
             self.write(text)
 
     def flush(self) -> None:
-        if _current.get() is None:
+        if running_trial() is None:
             self._original.flush()
 
     def isatty(self) -> bool:
-        return _current.get() is None and self._original.isatty()
+        return running_trial() is None and self._original.isatty()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._original, name)

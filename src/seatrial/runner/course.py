@@ -10,9 +10,9 @@ from typing import Any
 
 from seatrial.core.trace import AgentError, StopReason
 from seatrial.core.trial import InvalidReason
+from seatrial.environment.log import Log
 from seatrial.environment.model_proxy.address import TrialCalls
 from seatrial.environment.pace import Pace
-from seatrial.runner.capture import Log
 from seatrial.runner.recording import NO_CALLS
 
 __all__ = ["Course", "own_time", "utc_now"]
@@ -38,7 +38,8 @@ class Course:
     observed: bool = False
     latency_ms: float = 0.0
     reported_costs: list[float | None] = field(default_factory=list)
-    log: Log = field(default_factory=Log)
+    log: Log | None = None
+    """What it printed elsewhere; None: here."""
     deadline: float | None = None
     """When the agent's time would be up if it never waited for its turn, on the monotonic clock; None while it has no
     say."""

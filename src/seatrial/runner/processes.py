@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from seatrial.core.encoding import dumps
+from seatrial.environment.log import Log
 from seatrial.errors import UsageError
-from seatrial.runner.capture import Log
 from seatrial.runner.threads import in_thread
 from seatrial.runner.trial_process import LENGTH
 

@@ -18,14 +18,13 @@ from seatrial.core.ports import Agent, GradingContext, PlannedCase
 from seatrial.core.trace import AgentError, StopReason, Trace
 from seatrial.core.trial import InvalidReason, Leftover, TrialRecord
 from seatrial.core.usage import Price
+from seatrial.environment.log import Log
 from seatrial.environment.model_proxy.address import ProxyAddress, TrialCalls
 from seatrial.environment.model_proxy.variables import own_addresses
 from seatrial.environment.pace import Rates
-from seatrial.environment.spending import Spending
 from seatrial.environment.surroundings import Surroundings
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.runner.account import grading_context, record_of, trace_of
-from seatrial.runner.capture import Log
 from seatrial.runner.course import Course, utc_now
 from seatrial.runner.grading import Grading, grade
 from seatrial.runner.recording import Recording
@@ -92,8 +91,9 @@ class TrialAttempt:
         self._course = Course(started=utc_now(), seed=seed)
         self._watch = Watch(settings.surroundings, planned.case.id, trial_index)
         self._pid = os.getpid()
-        recorder, pace = self.environment.recorder, self.environment.pace
-        recorder.spending = Spending(settings.prices, planned.case.limits.cost_usd, settings.priced_only)
+        spending, pace = self.environment.recorder.spending, self.environment.pace
+        spending.prices, spending.limit_usd = settings.prices, planned.case.limits.cost_usd
+        spending.priced_only = settings.priced_only
         pace.rates = settings.rates or pace.rates
         self._recording: Recording | None = None
         self.environment.model_base_urls = settings.model_urls
@@ -197,7 +197,7 @@ class TrialAttempt:
             if environment.replayed_elsewhere:
                 course.calls = course.calls.and_those(TrialCalls(environment.replayed_elsewhere))
             if course.ready and environment.outcome:
-                with environment.activate(), course.log.active():
+                with environment.activate():
                     await _observe(environment, course)
 
     async def _graded(self, context: GradingContext, course: Course) -> Grading:

@@ -50,7 +50,7 @@ async def agent_turns(
     limit = TimeLimit(case.limits.timeout_s, on_wait)
     course.deadline = time.monotonic() + case.limits.timeout_s - environment.pace.waited_s
     try:
-        with limit, environment.activate(), course.log.active():
+        with limit, environment.activate():
             environment.pace.on_wait = limit.extend
             await limit.run(_converse(environment, agent, case, course))
     except (StepLimitReached, CostLimitReached) as reached:
