@@ -55,7 +55,7 @@ def _moved_up(fields: dict[str, Any], gone: list[int]) -> dict[str, Any]:
 
 def _stopped_calls(events: Sequence[Event]) -> Iterator[ToolCallEvent]:
     """The calls that approvals stopped before they became tool calls."""
-    if all(type(event) is not Approval for event in events):
+    if Approval not in map(type, events):
         return
     calls = [event for event in events if isinstance(event, ToolCallEvent)]
     number = len(events)
