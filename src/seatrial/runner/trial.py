@@ -567,13 +567,14 @@ def _record(
 
 def _happened(trace: Trace) -> dict[str, Any]:
     """The fields of a record that sum up the events. Where people only spoke they are as by default."""
-    if all(type(event) is Message for event in trace.events):
+    events = trace.events
+    if all(type(event) is Message for event in events):
         return {}
-    calls = list(trace.of(ModelCallEvent))
-    names = [event.name for event in trace.of(ToolCallEvent)]
+    calls = [event for event in events if isinstance(event, ModelCallEvent)]
+    names = [event.name for event in events if isinstance(event, ToolCallEvent)]
     return {
         "tools": dict(sorted(Counter(names).items())),
-        "handoffs": tuple([(event.source, event.target) for event in trace.of(Handoff)]),
+        "handoffs": tuple([(event.source, event.target) for event in events if isinstance(event, Handoff)]),
         "tallies": trace_tallies(trace),
         "models": tuple(sorted({call.model for call in calls if call.model})),
         "tokens": sum_tokens(calls),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
+from itertools import compress
+from operator import ne
 from typing import Any
 
 from pydantic import BaseModel
@@ -25,11 +28,11 @@ _APART = {"events"}
 def _event_json(event: Event) -> dict[str, Any]:
     if type(event) is ModelCallEvent:  # the one kind with a model in it
         return event.model_dump(mode="json", exclude_defaults=True) | {"kind": event.kind}
-    left_out = _left_out(type(event))
-    return {name: value for name, value in vars(event).items() if value != left_out[name]}
+    fields = vars(event)  # in the order of their definition, as the defaults are
+    return dict(compress(fields.items(), map(ne, fields.values(), _left_out(type(event)))))
 
 
 @cache
-def _left_out(kind: type[BaseModel]) -> dict[str, Any]:
-    """The value with which each field of an event is left out. Not to be changed."""
-    return defaults_of(kind) | {"kind": None}
+def _left_out(kind: type[BaseModel]) -> Iterable[Any]:
+    """What each field of an event is left out for."""
+    return tuple((defaults_of(kind) | {"kind": None}).values())
