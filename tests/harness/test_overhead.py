@@ -129,6 +129,55 @@ def test_a_trial_takes_few_calls(a_trial: dict[str, float]) -> None:
     assert a_trial["def"] <= 510
 
 
+def reporting(calls: int) -> Any:
+    """An agent that reports as many tool calls."""
+
+    async def agent(task: str) -> str:
+        trial = seatrial.current_trial()
+        for number in range(calls):
+            trial.record(seatrial.ToolCall("look", {"n": number}, result="seen"))
+        return task
+
+    return agent
+
+
+def calling(calls: int) -> Any:
+    """An agent that calls a tool as often, through the trial."""
+
+    async def agent(task: str) -> str:
+        tool = seatrial.current_trial().tool(look)
+        for number in range(calls):
+            tool(n=number)
+        return task
+
+    return agent
+
+
+def look(n: int) -> str:
+    return "seen"
+
+
+def each_call(folder: Path, agent: Callable[[int], Any]) -> dict[str, float]:
+    """Calls that each tool call in a trial adds, from its beginning to its line of the trace."""
+    some, more = costs(folder / "some", agent(2)), costs(folder / "more", agent(22))
+    return Counter({name: (more[name] - some[name]) / 20 for name in more})
+
+
+def test_a_reported_call_takes_few_calls_and_is_built_once(tmp_path: Path) -> None:
+    adds = each_call(tmp_path, reporting)
+    assert adds["def"] <= 35
+    assert adds["def Frozen.trusted"] == 1
+    assert not [name for name in adds if "SchemaValidator" in name and adds[name]]
+    assert adds["None.SchemaSerializer.to_python"] == adds["def replace"] == 0
+
+
+def test_a_tool_called_through_the_trial_takes_few_calls_and_its_signature_is_read_once(tmp_path: Path) -> None:
+    adds = each_call(tmp_path, calling)
+    assert adds["def"] <= 60
+    assert adds["def Signature.bind"] == adds["def signature"] == 0
+    assert adds["def iscoroutinefunction"] == adds["def isawaitable"] == 0
+
+
 def apiece(act: Callable[[int], object]) -> float:
     """Calls of Python code for each of whatever `act` is given the number of."""
     act(FEW)  # what is made once

@@ -64,8 +64,9 @@ def _encode(value: Any, above: tuple[int, ...]) -> Json:
         return _marked("cycle", _type_name(value))
     if len(above) > _DEEPEST:
         return _marked("object", f"{_type_name(value)} (nested deeper than {_DEEPEST})")
+    within = (*above, id(value))
     try:
-        return _encode_structure(value, (*above, id(value)))
+        return _encode_mapping(value, within) if kind is dict else _encode_structure(value, within)
     except Exception as error:  # noqa: BLE001  a hostile __iter__, __repr__ or property must not end a trial
         return _marked("object", f"{_type_name(value)} ({type(error).__name__} while reading it)")
 
@@ -85,7 +86,7 @@ def _float_text(value: float) -> str:
 
 
 def _encode_structure(value: Any, above: tuple[int, ...]) -> Json:
-    if isinstance(value, (dict, Mapping)):
+    if isinstance(value, Mapping):
         return _encode_mapping(value, above)
     if isinstance(value, (list, tuple)):
         return [_encode(item, above) for item in value]

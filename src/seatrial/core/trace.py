@@ -312,7 +312,7 @@ class Trace(Frozen):
 
     def of(self, event_type: type[_E]) -> Iterator[_E]:
         """The events of one type, in order."""
-        return (event for event in self.events if isinstance(event, event_type))
+        return iter([event for event in self.events if type(event) is event_type])  # `isinstance` of a model is slow
 
     @property
     def tool_calls(self) -> tuple[ToolCallEvent, ...]:

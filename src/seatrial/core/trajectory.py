@@ -69,7 +69,7 @@ def trace_tallies(trace: Trace) -> dict[str, Tally]:
     - `safety/EVENT`: how often the trace holds this safety event / 1.
     """
     tallies: dict[str, Tally] = {}
-    if all(isinstance(event, Message) for event in trace.events):
+    if {Message}.issuperset(map(type, trace.events)):
         return tallies
     calls = trace.tool_calls
     if calls:

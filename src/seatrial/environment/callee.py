@@ -76,7 +76,7 @@ class _Names:
     def of(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments of a call by name, in the order of the parameters. TypeError when they do not fit."""
         if self._plain and len(args) <= len(self._by_place):
-            named = {**dict(zip(self._by_place, args, strict=False)), **kwargs}
+            named = {**dict(zip(self._by_place, args, strict=False)), **kwargs} if args else kwargs
             once = len(named) == len(args) + len(kwargs)
             if once and self._needed <= named.keys() <= self._order.keys():
                 return {name: named[name] for name in self._order if name in named}

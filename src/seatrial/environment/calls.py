@@ -70,7 +70,7 @@ async def _pause(seconds: float) -> None:
         await asyncio.sleep(seconds)
 
 
-@dataclass
+@dataclass(slots=True)
 class RecordedCall:
     """A tool call on record, open while its body runs (a context manager around the body)."""
 

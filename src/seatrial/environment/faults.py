@@ -64,7 +64,7 @@ class Faults:
 
     def concern(self, tool: str) -> bool:
         """Whether any fault is about this tool."""
-        return any(spec.tool == tool for spec in self._specs)
+        return bool(self._specs) and any(spec.tool == tool for spec in self._specs)
 
     def begin(self, tool: str) -> tuple[FaultSpec, ...]:
         """Count a call of `tool` and give the faults that hit it."""

@@ -30,9 +30,7 @@ from seatrial.environment.entries import Entries
 from seatrial.environment.failure import TrialOver, error_text
 from seatrial.environment.handing_over import asked_handoff, is_handoff_tool
 from seatrial.environment.handoffs import OPEN, Handoffs
-from seatrial.environment.reports import (
-    read_arguments,
-)
+from seatrial.environment.reports import read_arguments
 from seatrial.environment.spending import Spending
 
 __all__ = ["LiveRecorder", "StepLimitReached", "limit_of_its_own"]
@@ -144,8 +142,7 @@ class LiveRecorder:
 
     def _count_tool_call(self) -> None:
         """A step where no model call was seen."""
-        if self._over:
-            self._check_not_over()
+        self._check_not_over()
         with self._lock:
             self._tool_calls = steps = self._tool_calls + 1
         if not self._model_calls:

@@ -99,7 +99,8 @@ class Recorder(LiveRecorder):
     def _report_tool_call(self, call: ToolCall, agent: str | None) -> int:
         """As a call that begins and ends, of which nobody knows how long it took."""
         state = check_tool_call(call)
-        self.observe(Observable.TOOL_CALLS)
+        if Observable.TOOL_CALLS not in self.observes:
+            self.observe(Observable.TOOL_CALLS)
         if is_handoff_tool(call.name):
             number = self._begin_handoff(str(call.name), call.arguments, agent=agent, step=None)
             self.end_tool_call(number, error=call.error, state=state)
@@ -108,7 +109,7 @@ class Recorder(LiveRecorder):
         arguments, malformed = read_arguments(call.arguments)
         result, error = to_json(call.result), None if call.error is None else error_text(call.error)
         fields = {
-            "agent": agent or self.active_agent,
+            "agent": agent or self._handoffs.active_agent,
             "name": str(call.name),
             "call_id": call.call_id,
             "arguments": arguments,
