@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from seatrial.core.frozen import Frozen, defaults_of
-from seatrial.core.trace import Trace
+from seatrial.core.trace import ModelCallEvent, Trace
 
 __all__ = ["trace_json"]
 
@@ -24,12 +24,17 @@ def trace_json(trace: Trace) -> dict[str, Any]:
 
 
 def _told(model: Frozen) -> dict[str, Any]:
-    left_out = _left_out(type(model))
-    return {
-        name: _told(value) if isinstance(value, Frozen) else value
-        for name, value in vars(model).items()
-        if value != left_out[name]
-    }
+    kind = type(model)
+    left_out = _left_out(kind)
+    told = {name: value for name, value in vars(model).items() if value != left_out[name]}
+    nested = _NESTED.get(kind)
+    if nested in told:
+        told[nested] = _told(told[nested])
+    return told
+
+
+_NESTED = {Trace: "error", ModelCallEvent: "usage"}
+"""The one field of each that holds a model itself."""
 
 
 @cache
