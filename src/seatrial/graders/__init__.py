@@ -131,7 +131,7 @@ class BuiltIn:
 
 def _said(trace: Trace) -> tuple[int, ...]:
     """The event in which the last answer was said, where messages were observed."""
-    said = [event.number for event in trace.events if isinstance(event, Message) and event.role == "assistant"]
+    said = [message.number for message in trace.of(Message) if message.role == "assistant"]
     return tuple(said[-1:])
 
 

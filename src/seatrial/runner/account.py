@@ -112,14 +112,13 @@ _SPOKEN = frozenset((Message,))
 
 def _happened(trace: Trace) -> dict[str, Any]:
     """The fields of a record that sum up the events. Where people only spoke they are as by default."""
-    events = trace.events
-    if _SPOKEN.issuperset(map(type, events)):
+    if _SPOKEN.issuperset(map(type, trace.events)):
         return {}
-    calls = [event for event in events if isinstance(event, ModelCallEvent)]
-    names = [event.name for event in events if isinstance(event, ToolCallEvent)]
+    calls = tuple(trace.of(ModelCallEvent))
+    names = [call.name for call in trace.of(ToolCallEvent)]
     return {
         "tools": dict(sorted(Counter(names).items())),
-        "handoffs": tuple([(event.source, event.target) for event in events if isinstance(event, Handoff)]),
+        "handoffs": tuple([(handoff.source, handoff.target) for handoff in trace.of(Handoff)]),
         "tallies": trace_tallies(trace),
         "models": tuple(sorted({call.model for call in calls if call.model})),
         "tokens": sum_tokens(calls),
