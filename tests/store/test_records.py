@@ -6,8 +6,8 @@ import random
 from pathlib import Path
 
 import pytest
-from made import failing, grade, passing
 
+from made import failing, grade, passing
 from seatrial.core.ledger import Ledger
 from seatrial.core.trial import TrialRecord
 from seatrial.errors import StorageError

@@ -421,10 +421,14 @@ class Ledger(Sequence[TrialRecord]):
         """Trials that have a record, each counted once."""
         return sum(map(self.trials_of, self.case_ids))
 
+    def retried(self, case_id: str) -> bool:
+        """Whether any trial of a case has another attempt than its first."""
+        return bool(self._retried) and self._numbers.get(case_id) in self._retried
+
     def trials_of(self, case_id: str) -> int:
         """Trials of a case that have a record."""
         rows = self.of_case(case_id)
-        if not self._retried or self._numbers.get(case_id) not in self._retried:
+        if not self.retried(case_id):
             return len(rows)
         return len({self._place(number)[0] for number in rows})
 

@@ -115,7 +115,7 @@ class _Cases:
     """Makes the rows of cases and of their trials; what those that went alike have in common is made once."""
 
     def __init__(self) -> None:
-        self._graders: dict[tuple[tuple[int, int], ...], tuple[GraderRow, ...]] = {}
+        self._graders: dict[int, tuple[GraderRow, ...]] = {}
         self._trials: dict[int, dict[str, Any]] = {}
 
     def row(self, result: CaseResult) -> dict[str, Any]:
@@ -141,10 +141,9 @@ class _Cases:
         }
 
     def _graders_of(self, result: CaseResult) -> tuple[GraderRow, ...]:
-        went = tuple([(id(kind), trials) for kind, trials in result.kinds])
-        rows = self._graders.get(went)
+        rows = self._graders.get(id(result.kinds))  # cases that went alike share one counting
         if rows is None:
-            rows = self._graders[went] = grader_rows_of(result)
+            rows = self._graders[id(result.kinds)] = grader_rows_of(result)
         return rows
 
     def _trial(self, trial: Trial) -> dict[str, Any]:

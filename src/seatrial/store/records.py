@@ -80,7 +80,7 @@ class _Reader:
             return piece[offset : offset + size]
         try:
             with self._lock:
-                if abs(offset) <= 2 * _PIECE:
+                if -_PIECE // 4 <= offset <= len(piece) + _PIECE // 8:
                     return self._read_around(at, size)
                 self._piece = at, b""
                 return self._read(at, size)

@@ -152,8 +152,8 @@ class Trials(Sequence[Trial]):
     def __init__(self, ledger: Ledger, case_id: str) -> None:
         self._ledger = ledger
         self._numbers = ledger.of_case(case_id)
-        self._length = ledger.trials_of(case_id)
-        self._retried = self._length < len(self._numbers)
+        self._retried = ledger.retried(case_id)
+        self._length = ledger.trials_of(case_id) if self._retried else len(self._numbers)
 
     def __iter__(self) -> Iterator[Trial]:
         entries = self._ledger.entries(self._numbers)
