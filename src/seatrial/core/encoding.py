@@ -24,7 +24,6 @@ from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 import orjson
-import pydantic_core
 from pydantic import BaseModel
 
 __all__ = ["SHOWN", "digest", "dumps", "from_json", "indented", "line_of", "shortened", "to_json"]
@@ -212,13 +211,13 @@ def _encoder(indent: int | None, sort_keys: bool, *, ensure_ascii: bool) -> json
 
 
 def indented(value: Any, stand_in: Callable[[Any], Json] | None = None) -> str:
-    """The text of a file: two spaces a level, seven times as fast as `dumps`. Lone surrogates are escapes in it.
+    """The text of a file: two spaces a level, many times as fast as `dumps`. Lone surrogates are escapes in it.
 
     `stand_in` gives what is written in place of anything that is no JSON data.
     """
     try:
-        return pydantic_core.to_json(value, indent=2, fallback=stand_in).decode()
-    except pydantic_core.PydanticSerializationError:
+        return orjson.dumps(value, default=stand_in, option=orjson.OPT_INDENT_2).decode()
+    except orjson.JSONEncodeError:  # a whole number of more than 64 bits, lone surrogates, what nothing stands in for
         text = json.dumps(value, ensure_ascii=False, indent=2, separators=(",", ": "), default=stand_in)
         return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 

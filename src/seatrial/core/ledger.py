@@ -17,12 +17,41 @@ from operator import eq, itemgetter
 from struct import Struct
 from typing import Any, NamedTuple, Protocol, overload
 
-from seatrial.core.frozen import defaults_of
+from typing_extensions import TypedDict  # Pydantic reads Python's own from 3.12 on
+
 from seatrial.core.grade import Grade, GraderFailure, Tally
+from seatrial.core.spending import Spending, Spent
 from seatrial.core.trace import StopReason
 from seatrial.core.trial import InvalidReason, Tokens, TrialKey, TrialRecord, TrialStatus
 
-__all__ = ["Counted", "Entry", "Ledger", "Likeness", "Read"]
+__all__ = ["Counted", "Entry", "Ledger", "Likeness", "Read", "Reason", "Told", "told_of"]
+
+
+class Reason(TypedDict):
+    """What a grade says in words."""
+
+    reason: str
+
+
+class Told(TypedDict):
+    """What a report tells of a record beside what is counted, as JSON data; see TrialRecord for each."""
+
+    error: dict[str, Any] | None
+    grades: list[Reason]
+    output: Any
+    output_file: str | None
+    outcome: dict[str, Any] | None
+
+
+def told_of(record: TrialRecord) -> Told:
+    """What a report tells of this record."""
+    return Told(
+        error=None if record.error is None else record.error.model_dump(mode="json"),
+        grades=[Reason(reason=grade.reason) for grade in record.grades],
+        output=record.output,
+        output_file=record.output_file,
+        outcome=record.outcome,
+    )
 
 
 class Read(Protocol):
@@ -31,8 +60,8 @@ class Read(Protocol):
     def __call__(self, at: int, size: int, /) -> TrialRecord:
         """The record. StorageError when it cannot be read."""
 
-    def data(self, at: int, size: int, /) -> dict[str, Any]:
-        """The same as the JSON data that it was read from: half the work."""
+    def told(self, at: int, size: int, /) -> Told:
+        """What a report tells of it: a third of the work."""
 
 
 class _InMemory:
@@ -44,15 +73,15 @@ class _InMemory:
     def __call__(self, at: int, _: int) -> TrialRecord:
         return self._records[at]
 
-    def data(self, at: int, _: int) -> dict[str, Any]:
-        return self._records[at].model_dump(mode="json")
+    def told(self, at: int, _: int) -> Told:
+        return told_of(self._records[at])
 
 
-_ROW = Struct("<IIIIHddd5IQQI")
-"""Case, trial, attempt, likeness, reader; latency, cost, judges' cost; tokens; start, as digits; position, size."""
+_ROW = Struct("<IIIIHdIQQI")
+"""Case, trial, attempt, likeness, reader; latency; number of what it cost; start, as digits; position, size."""
+_PLACE, _KIND = Struct("<4xII"), Struct("<12xI")
+"""Of a row, its trial and attempt; its likeness."""
 _VALID = (TrialStatus.PASSED, TrialStatus.FAILED)
-_UNKNOWN, _BEYOND = 2**32 - 1, 2**32 - 2
-"""In place of a number of tokens: nobody knows it; it is too large for a row."""
 _SECOND = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}")
 """A time as records have it, up to its thousandths."""
 _NO_DIGITS = str.maketrans("", "", "-T:.Z")
@@ -105,9 +134,9 @@ class Entry:
         return self._ledger.read(self._row)
 
     @property
-    def data(self) -> dict[str, Any]:
-        """What only `whole` has, as JSON data with the names that it has there; StorageError as for `whole`."""
-        return self._ledger.data(self._row)
+    def told(self) -> Told:
+        """What only `whole` has and a report tells; StorageError as for `whole`."""
+        return self._ledger.told(self._row)
 
     def __eq__(self, other: object) -> bool:
         return self.whole == (other.whole if isinstance(other, Entry) else other)
@@ -120,7 +149,8 @@ class Entry:
 
     @property
     def trial_index(self) -> int:
-        return int(self._row[1])
+        index: int = self._row[1]
+        return index
 
     @property
     def attempt(self) -> int:
@@ -135,21 +165,26 @@ class Entry:
         return _known(self._row[5])
 
     @property
+    def spent(self) -> Spent:
+        """Its costs and tokens."""
+        return self._ledger.spending[self._row[6]]
+
+    @property
     def cost_usd(self) -> float | None:
-        return _known(self._row[6])
+        return self.spent.cost_usd
 
     @property
     def judge_cost_usd(self) -> float | None:
-        return _known(self._row[7])
+        return self.spent.judge_cost_usd
 
     @property
     def tokens(self) -> Tokens:
-        counts = self._row[8:13]
-        return self.whole.tokens if _BEYOND in counts else _tokens(counts)
+        tokens = self.spent.tokens
+        return self.whole.tokens if tokens is None else tokens
 
     @property
     def started(self) -> str | None:
-        digits: int = self._row[13]
+        digits: int = self._row[7]
         return _time(digits) if digits else self.whole.started
 
     @property
@@ -239,6 +274,8 @@ class Ledger(Sequence[TrialRecord]):
         """Cases with another attempt than the first of a trial."""
         self._reads = [read]
         self._rows = bytearray()
+        self.spending = Spending()
+        """What they cost, by the numbers that rows have."""
         self._likenesses: dict[tuple[Any, ...], int] = {}
         self._alike: list[Likeness] = []
 
@@ -269,9 +306,10 @@ class Ledger(Sequence[TrialRecord]):
         likenesses = [self._likeness(key, alike) for key, alike in zip(other._likenesses, other._alike, strict=True)]
         books = len(self._reads)
         self._reads += other._reads
-        for case, index, attempt, alike, book, *rest in _ROW.iter_unpack(other._rows):
+        for case, index, attempt, alike, book, latency, spent, *rest in _ROW.iter_unpack(other._rows):
             case_id = other.case_ids[case]
-            self._append(case_id, index + offsets.get(case_id, 0), attempt, likenesses[alike], books + book, *rest)
+            raised, cost = index + offsets.get(case_id, 0), self.spending.add_block(other.spending.block(spent))
+            self._append(case_id, raised, attempt, likenesses[alike], books + book, latency, cost, *rest)
 
     def add(self, record: TrialRecord, at: int, size: int = 0) -> bool:
         """Note a record that stands at this position; False when that attempt is on record already."""
@@ -282,9 +320,7 @@ class Ledger(Sequence[TrialRecord]):
             self._likeness(_key(record), record),
             0,
             math.nan if record.latency_ms is None else record.latency_ms,
-            math.nan if record.cost_usd is None else record.cost_usd,
-            math.nan if record.judge_cost_usd is None else record.judge_cost_usd,
-            *_packed(record.tokens),
+            self.spending.add(record.cost_usd, record.judge_cost_usd, record.tokens),
             _digits(record.started),
             at,
             size,
@@ -317,8 +353,8 @@ class Ledger(Sequence[TrialRecord]):
 
     def _place(self, number: int) -> tuple[int, int]:
         """Trial and attempt."""
-        row = _ROW.unpack_from(self._rows, number * _ROW.size)
-        return row[1], row[2]
+        index, attempt = _PLACE.unpack_from(self._rows, number * _ROW.size)
+        return index, attempt
 
     def _likeness(self, key: tuple[Any, ...], record: TrialRecord | Likeness) -> int:
         number = self._likenesses.get(key)
@@ -362,21 +398,24 @@ class Ledger(Sequence[TrialRecord]):
         record: TrialRecord = self._reads[reader](at, size)
         return record if record.trial_index == index else record.model_copy(update={"trial_index": index})
 
-    def data(self, row: tuple[Any, ...]) -> dict[str, Any]:
-        """The JSON data of a row's record, numbered as it was written."""
-        _, _, _, _, reader, *_, at, size = row
-        data: dict[str, Any] = self._reads[reader].data(at, size)
-        return data
+    def told(self, row: tuple[Any, ...]) -> Told:
+        """What a report tells of a row's record."""
+        told: Told = self._reads[row[4]].told(row[-2], row[-1])
+        return told
 
     def entry(self, number: int) -> Entry:
         """The `number`-th record, from 0."""
-        return next(self.entries((number,)))
+        row = _ROW.unpack_from(self._rows, number * _ROW.size)
+        return Entry(self, row, self._alike[row[3]])
 
     def entries(self, numbers: Iterable[int] | None = None) -> Iterator[Entry]:
         """These of them; all, in the order in which they were added, where none are named."""
-        for number in range(len(self)) if numbers is None else numbers:
-            row = _ROW.unpack_from(self._rows, number * _ROW.size)
-            yield Entry(self, row, self._alike[row[3]])
+        return map(self.entry, range(len(self)) if numbers is None else numbers)
+
+    def likenesses(self, numbers: Iterable[int]) -> list[Likeness]:
+        """What each of these has in common with others."""
+        rows, size = self._rows, _ROW.size
+        return [self._alike[_KIND.unpack_from(rows, number * size)[0]] for number in numbers]
 
     def of_case(self, case_id: str) -> Sequence[int]:
         """Numbers of a case's records, in order of trial and attempt."""
@@ -388,10 +427,14 @@ class Ledger(Sequence[TrialRecord]):
         """Trials that have a record, each counted once."""
         return sum(map(self.trials_of, self.case_ids))
 
+    def retried(self, case_id: str) -> bool:
+        """Whether any trial of a case has another attempt than its first."""
+        return bool(self._retried) and self._numbers.get(case_id) in self._retried
+
     def trials_of(self, case_id: str) -> int:
         """Trials of a case that have a record."""
         rows = self.of_case(case_id)
-        if self._numbers.get(case_id) not in self._retried:
+        if not self.retried(case_id):
             return len(rows)
         return len({self._place(number)[0] for number in rows})
 
@@ -410,25 +453,7 @@ class Ledger(Sequence[TrialRecord]):
 
 
 def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
-_NO_TOKENS: Tokens = defaults_of(TrialRecord)["tokens"]
-_NO_COUNTS = (_UNKNOWN,) * 5
-
-
-def _packed(tokens: Tokens) -> Iterable[int]:
-    if tokens is _NO_TOKENS:
-        return _NO_COUNTS
-    counts = (tokens.input, tokens.output, tokens.cached, tokens.cache_write, tokens.reasoning)
-    return [_UNKNOWN if count is None else count if 0 <= count < _BEYOND else _BEYOND for count in counts]
-
-
-def _tokens(counts: tuple[int, ...]) -> Tokens:
-    if counts == _NO_COUNTS:
-        return _NO_TOKENS
-    read, written, cached, cache_write, reasoning = (None if count == _UNKNOWN else count for count in counts)
-    return Tokens(input=read, output=written, cached=cached, cache_write=cache_write, reasoning=reasoning)
+    return value if value == value else None  # noqa: PLR0124  what is no number is unknown
 
 
 def _digits(time: str | None) -> int:
@@ -446,8 +471,15 @@ def _second(time: str) -> int:
 
 
 def _time(digits: int) -> str:
-    text = f"{digits:017}"
-    return f"{text[:4]}-{text[4:6]}-{text[6:8]}T{text[8:10]}:{text[10:12]}:{text[12:14]}.{text[14:]}Z"
+    seconds, ms = divmod(digits, 1_000)
+    return f"{_text_of(seconds)}.{ms:03}Z"
+
+
+@lru_cache(maxsize=8)  # trials that are looked at together started about the same time
+def _text_of(digits: int) -> str:
+    """A second as text, from its digits."""
+    text = f"{digits:014}"
+    return f"{text[:4]}-{text[4:6]}-{text[6:8]}T{text[8:10]}:{text[10:12]}:{text[12:]}"
 
 
 _AS_THEY_ARE = itemgetter(

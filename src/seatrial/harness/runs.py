@@ -174,7 +174,8 @@ def _executing(
     recording = running(planned.cassettes, planned.info, planned.redactor)
     with importable(planned.project.root), _same_folder(), recording:
         executor = executor_for(planned, settings_for(planned, debugger))
-        writer = open_run(planned.folder, planned.info, _definitions(planned), planned.redactor)
+        definitions = _definitions(planned)
+        writer = open_run(planned.folder, planned.info, definitions, planned.redactor)
         if not planned.info.rerun_of:
             remember(planned.folder, Path(planned.project.root))
         collector = _Collector(writer, planned.total, on_trial, planned.hidden)
@@ -196,7 +197,7 @@ def _executing(
         finally:
             first = sys.exception()
             try:
-                execution.run = _end(planned, collector, status)
+                execution.run = _end(planned, definitions, collector, status)
             except StorageError:  # a full disk takes the summary too: the trial that found no room is the one to name
                 if first is None:
                     raise
@@ -213,25 +214,28 @@ def _same_folder() -> Iterator[None]:
         os.chdir(here)
 
 
-def _end(planned: Plan, collector: _Collector, status: RunStatus) -> Run:
+def _end(planned: Plan, definitions: tuple[Case, ...], collector: _Collector, status: RunStatus) -> Run:
     """Write what a finished or interrupted run leaves behind; `run.json`, which says that it has ended, comes last."""
     collector.close()
-    records = collector.writer.kept
-    info = planned.info.model_copy(update={"status": status, "ended": _now(), "models": records.models})
-    run = Run(planned.folder, info, _definitions(planned), records, planned.warnings)
+    writer, records = collector.writer, collector.writer.kept
+    ended = planned.info.altered({"status": status, "ended": _now(), "models": records.models})
+    run = Run(planned.folder, writer.final(ended), definitions, records, planned.warnings)
     try:
-        collector.writer.commit()
+        writer.commit()
         with collector_paused():
             write_results(planned.folder, run.results())
-        return replace(run, info=collector.writer.finish(info))
+        writer.finish(run.info)
+        return run
     finally:
-        collector.writer.close()
+        writer.close()
         planned.scratch.remove()
 
 
 def _definitions(planned: Plan) -> tuple[Case, ...]:
-    cases = (item.case for item in planned.cases)
-    return tuple(veiled_case(case) if case.id in planned.hidden else case for case in cases)
+    cases = tuple([item.case for item in planned.cases])
+    return (
+        tuple([veiled_case(case) if case.id in planned.hidden else case for case in cases]) if planned.hidden else cases
+    )
 
 
 def remember(folder: Path, root: Path) -> None:

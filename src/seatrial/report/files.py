@@ -25,7 +25,7 @@ def json_text(data: Any) -> str:
 
 def json_parts(data: Any) -> Iterator[str]:
     """The same in pieces; rows that are made as they are looked at are written as they are made."""
-    yield from _filled(*_encoded(data, "\n"))
+    yield from _filled(*_encoded(data, 0))
     yield "\n"
 
 
@@ -36,11 +36,8 @@ _PLACE = re.compile(f'"{_MARK}([0-9]+)"')
 """What stands in a text for rows that are yet to be made."""
 
 
-def _encoded(data: Any, margin: str) -> tuple[str, list[Lazily]]:
-    """The text, with marks for the rows given beside it.
-
-    `margin` is a line feed and the indentation of the line that the data begins in.
-    """
+def _encoded(data: Any, depth: int) -> tuple[str, list[Lazily]]:
+    """The text as it stands `depth` levels down, with marks for the rows given beside it."""
     rows: list[Lazily] = []
 
     def mark(value: Any) -> str:
@@ -49,7 +46,10 @@ def _encoded(data: Any, margin: str) -> tuple[str, list[Lazily]]:
         rows.append(value)
         return f"{_MARK}{len(rows) - 1}"
 
-    return indented(data, mark).replace("\n", margin), rows
+    for _ in range(depth):  # lists around it indent it, and are cut off
+        data = [data]
+    text = indented(data, mark)
+    return text[depth * (depth + 3) : len(text) - depth * (depth + 1)], rows
 
 
 def _filled(text: str, rows: Sequence[Lazily]) -> Iterator[str]:
@@ -57,25 +57,25 @@ def _filled(text: str, rows: Sequence[Lazily]) -> Iterator[str]:
     before, *rest = _PLACE.split(text) if rows else (text,)
     yield before
     for number, after in zip(rest[::2], rest[1::2], strict=True):
-        yield from _listed(rows[int(number)], _margin(before))
+        yield from _listed(rows[int(number)], _depth(before))
         yield after
         before = after
 
 
-def _margin(before: str) -> str:
-    """Of the line that a text ends in."""
+def _depth(before: str) -> int:
+    """How many levels down the line stands that a text ends in."""
     line = before.rpartition("\n")[2]
-    return "\n" + line[: len(line) - len(line.lstrip(" "))]
+    return (len(line) - len(line.lstrip(" "))) // 2
 
 
-def _listed(rows: Lazily, margin: str) -> Iterator[str]:
-    before, left = "[", iter(rows)
+def _listed(rows: Lazily, depth: int) -> Iterator[str]:
+    before, left, end = "[", iter(rows), "\n" + "  " * depth + "]"
     while batch := list(islice(left, _TOGETHER)):
-        text, below = _encoded(batch, margin)
+        text, below = _encoded(batch, depth)
         yield before
-        yield from _filled(text[1 : -len(margin) - 1], below)
+        yield from _filled(text[1 : -len(end)], below)
         before = ","
-    yield "[]" if before == "[" else margin + "]"
+    yield "[]" if before == "[" else end
 
 
 def write_json(path: Path, data: Any) -> Path:

@@ -6,12 +6,14 @@ alike - durations, times of day, ids, seeds - stands under `times` alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from seatrial.core.case import Case
 from seatrial.core.encoding import SHOWN, dumps, shortened
 from seatrial.core.grade import Grade, GraderFailure
+from seatrial.core.ledger import Entry, Likeness, told_of
 from seatrial.core.run import RunInfo
 from seatrial.core.trace import AgentError
 from seatrial.core.trial import Tokens, TrialRecord, TrialStatus
@@ -110,73 +112,92 @@ def _suite(row: SuiteRow) -> dict[str, Any]:
 
 
 class _Cases:
-    """Makes the rows of cases; the rows of their graders once for cases whose trials went alike."""
+    """Makes the rows of cases and of their trials; what those that went alike have in common is made once."""
 
     def __init__(self) -> None:
-        self._grades: dict[tuple[tuple[int, int], ...], tuple[GraderRow, ...]] = {}
+        self._graders: dict[int, tuple[GraderRow, ...]] = {}
+        self._trials: dict[int, dict[str, Any]] = {}
 
     def row(self, result: CaseResult) -> dict[str, Any]:
         """One case with its trials."""
-        return _case(result, self._graders(result))
+        return {
+            "id": result.case_id,
+            "suite": result.suite,
+            "risk": result.risk,
+            "gate": result.gate,
+            "deterministic": result.deterministic,
+            "verdict": str(result.verdict),
+            "passes": result.passes,
+            "valid": result.valid,
+            "trials": result.trials,
+            "run": result.run,
+            "required": result.required,
+            "rate": result.rate,
+            "reason": result.reason,
+            "invalid": result.invalid,
+            "digest": result.digest,
+            "grades": [_row(row) for row in self._graders_of(result)],
+            "trials_detail": rows_of(result.recorded, self._trial),
+        }
 
-    def _graders(self, result: CaseResult) -> tuple[GraderRow, ...]:
-        went = tuple([(id(kind), trials) for kind, trials in result.kinds])
-        rows = self._grades.get(went)
+    def _graders_of(self, result: CaseResult) -> tuple[GraderRow, ...]:
+        rows = self._graders.get(id(result.kinds))  # cases that went alike share one counting
         if rows is None:
-            rows = self._grades[went] = grader_rows_of(result)
+            rows = self._graders[id(result.kinds)] = grader_rows_of(result)
         return rows
 
+    def _trial(self, trial: Trial) -> dict[str, Any]:
+        last = trial.last
+        kind = last.alike
+        common = self._trials.get(id(kind))
+        if common is None:
+            common = self._trials[id(kind)] = _in_common(kind)
+        well = kind.status is TrialStatus.PASSED and not kind.grader_failures
+        record = None if well else last.whole
+        told = last.told if record is None else told_of(record)
+        row = {
+            **common,
+            "trial": trial.index,
+            "attempts": len(trial.attempts),
+            "error": _error(told["error"]),
+            "output": _shown(told["output"], told["output_file"]),
+            "outcome": told["outcome"],
+            "tokens": _tokens(trial.tokens),
+            "cost_usd": trial.cost_usd,
+            "grades": [
+                {**grade, "reason": stable(said["reason"])}
+                for grade, said in zip(common["grades"], told["grades"], strict=True)
+            ],
+        }
+        if len(trial.attempts) > 1:
+            row["last_attempt"] = {"tokens": _tokens(last.tokens), "cost_usd": last.cost_usd}
+        if record is not None:
+            row["reason"] = reason_of(record)
+            row["grader_failures"] = [_failure(failure) for failure in record.grader_failures]
+        return row
 
-def _case(result: CaseResult, graders: Iterable[GraderRow]) -> dict[str, Any]:
+
+def _in_common(kind: Likeness) -> dict[str, Any]:
+    """The row of a trial, every column in its place, with what all trials of this kind share."""
     return {
-        "id": result.case_id,
-        "suite": result.suite,
-        "risk": result.risk,
-        "gate": result.gate,
-        "deterministic": result.deterministic,
-        "verdict": str(result.verdict),
-        "passes": result.passes,
-        "valid": result.valid,
-        "trials": result.trials,
-        "run": result.run,
-        "required": result.required,
-        "rate": result.rate,
-        "reason": result.reason,
-        "invalid": result.invalid,
-        "digest": result.digest,
-        "grades": [_row(row) for row in graders],
-        "trials_detail": rows_of(result.recorded, _trial),
-    }
-
-
-def _trial(trial: Trial) -> dict[str, Any]:
-    kind, told = trial.last.alike, trial.last.data
-    passed = kind.status is TrialStatus.PASSED
-    return {
-        "trial": trial.index,
-        "attempts": len(trial.attempts),
+        "trial": 0,
+        "attempts": 0,
         "status": str(kind.status),
         "invalid_reason": None if kind.invalid_reason is None else str(kind.invalid_reason),
         "stop_reason": str(kind.stop_reason),
-        "reason": "" if passed else reason_of(trial.last.whole),
-        "error": _error(told.get("error")),
-        "output": _shown(told),
-        "outcome": told.get("outcome"),
+        "reason": "",
+        "error": None,
+        "output": None,
+        "outcome": None,
         "steps": kind.steps,
         "tools": kind.tools,
         "handoffs": [list(pair) for pair in kind.handoffs],
-        "tokens": _tokens(trial.tokens),
-        "cost_usd": trial.cost_usd,
-        "last_attempt": _last_attempt(trial),
-        "grades": [_grade(*pair) for pair in zip(kind.grades, told.get("grades", ()), strict=True)],
-        "grader_failures": [_failure(each) for each in trial.last.whole.grader_failures]
-        if kind.grader_failures
-        else [],
+        "tokens": None,
+        "cost_usd": None,
+        "last_attempt": None,  # what the deciding attempt took alone, where it is not the only one
+        "grades": [_grade(grade) for grade in kind.grades],
+        "grader_failures": [],
     }
-
-
-def _error(data: Any) -> str | None:
-    return None if data is None else stable(AgentError.model_validate(data).summary)
 
 
 def _failure(failure: GraderFailure) -> dict[str, Any]:
@@ -187,27 +208,23 @@ def _tokens(tokens: Tokens) -> dict[str, Any]:
     return {"input": tokens.input, "output": tokens.output}
 
 
-def _last_attempt(trial: Trial) -> dict[str, Any] | None:
-    """What the deciding attempt took alone; None where it is the only one."""
-    if len(trial.attempts) == 1:
-        return None
-    return {"tokens": _tokens(trial.last.tokens), "cost_usd": trial.last.cost_usd}
-
-
-def _grade(grade: Grade, told: Mapping[str, Any]) -> dict[str, Any]:
+def _grade(grade: Grade) -> dict[str, Any]:
     return {
         "name": grade.name,
         "verdict": str(grade.verdict),
         "score": grade.score,
         "required": grade.required,
-        "reason": stable(told.get("reason", "")),
+        "reason": "",
     }
 
 
-def _shown(told: Mapping[str, Any]) -> Any:
+def _error(data: Any) -> str | None:
+    return None if data is None else stable(AgentError.model_validate(data).summary)
+
+
+def _shown(output: Any, file: str | None) -> Any:
     """The output as it is when it is short, else its first 2 KB as text with the size of the whole."""
-    output = told.get("output")
-    if told.get("output_file") is not None or output is None:
+    if file is not None or output is None:
         return output
     text = output if isinstance(output, str) else dumps(output)
     return shortened(text) if len(text) > SHOWN else output
@@ -270,24 +287,24 @@ def _times(info: RunInfo, results: Sequence[CaseResult], taken: Measured) -> dic
         "seed": info.seed,
         "cassettes": info.cassettes or None,
         "latency": _row(latency(taken)),
-        "trials": Lazily(_Recorded(results), _time),
+        "trials": Lazily(_Deciding(results), _time),
     }
 
 
-def _time(trial: Trial) -> dict[str, Any]:
-    last = trial.last
+def _time(last: Entry) -> dict[str, Any]:
+    kind = last.alike
     return {
         "id": last.case_id,
         "trial": last.trial_index,
         "started": last.started,
         "ms": last.latency_ms,
-        "recorded": last.recorded,
-        "replayed": last.replayed,
+        "recorded": kind.recorded,
+        "replayed": kind.replayed,
     }
 
 
-class _Recorded(Sequence[Trial]):
-    """The trials on record of all cases, one case after another."""
+class _Deciding(Sequence[Entry]):
+    """The deciding attempts of all cases, one case after another."""
 
     def __init__(self, results: Sequence[CaseResult]) -> None:
         self._results = results
@@ -295,8 +312,8 @@ class _Recorded(Sequence[Trial]):
     def __len__(self) -> int:
         return sum(result.run for result in self._results)
 
-    def __iter__(self) -> Iterator[Trial]:
-        return (trial for result in self._results for trial in result.recorded)
+    def __iter__(self) -> Iterator[Entry]:
+        return chain.from_iterable(result.recorded.deciding for result in self._results)
 
     def __getitem__(self, number: Any) -> Any:
         return tuple(self)[number]

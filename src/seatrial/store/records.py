@@ -9,10 +9,9 @@ import weakref
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-import pydantic_core
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from seatrial.core.ledger import Ledger
+from seatrial.core.ledger import Ledger, Told, told_of
 from seatrial.core.trial import TrialRecord
 from seatrial.core.wording import first_problem
 from seatrial.errors import StorageError
@@ -47,6 +46,11 @@ def trace_line(traces: IO[bytes], record: TrialRecord, place: str) -> bytes:
     return line
 
 
+_TOLD = TypeAdapter(Told)
+_PIECE = 65_536
+"""Bytes that are read at once where records are looked at about as they stand."""
+
+
 class _Reader:
     """Reads records back by their positions, from any thread; the file stays open as long as this lives."""
 
@@ -54,30 +58,48 @@ class _Reader:
         self._path = path
         self._lock = threading.Lock()
         self._descriptor: int | None = None
+        self._piece = (0, b"")
+        """Where the last read began, and the whole lines that it brought."""
 
     def __call__(self, at: int, size: int) -> TrialRecord:
         """The record that stands there. StorageError when it cannot be read."""
         return _record(self._bytes(at, size), f"{self._path}, at byte {at}")
 
-    def data(self, at: int, size: int) -> dict[str, Any]:
-        """The same as JSON data, which is taken for a record's."""
+    def told(self, at: int, size: int) -> Told:
+        """What a report tells of it."""
         line = self._bytes(at, size)
         try:
-            data: dict[str, Any] = pydantic_core.from_json(line)
-        except ValueError:
-            data = data_of(line, f"{self._path}, at byte {at}")  # which reads lone surrogates, too
-        return data
+            return _TOLD.validate_json(line)
+        except ValidationError:
+            return told_of(_record(line, f"{self._path}, at byte {at}"))
 
     def _bytes(self, at: int, size: int) -> bytes:
+        begin, piece = self._piece
+        offset = at - begin
+        if 0 <= offset <= len(piece) - size:
+            return piece[offset : offset + size]
         try:
             with self._lock:
-                if self._descriptor is None:
-                    self._descriptor = os.open(self._path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-                    weakref.finalize(self, os.close, self._descriptor)
-                os.lseek(self._descriptor, at, os.SEEK_SET)
-                return os.read(self._descriptor, size)
+                if -_PIECE // 4 <= offset <= len(piece) + _PIECE // 8:
+                    return self._read_around(at, size)
+                self._piece = at, b""
+                return self._read(at, size)
         except OSError as error:
             raise StorageError(f"{self._path}: cannot be read ({error.strerror or error})") from error
+
+    def _read_around(self, at: int, size: int) -> bytes:
+        """The same, with what stands before and behind: trials that ran side by side finished in some other order."""
+        begin = max(0, at - _PIECE // 4)
+        piece = self._read(begin, max(_PIECE, at - begin + size))
+        self._piece = begin, piece[: piece.rfind(b"\n") + 1]  # what follows may be in the midst of being written
+        return piece[at - begin : at - begin + size]
+
+    def _read(self, at: int, size: int) -> bytes:
+        if self._descriptor is None:
+            self._descriptor = os.open(self._path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+            weakref.finalize(self, os.close, self._descriptor)
+        os.lseek(self._descriptor, at, os.SEEK_SET)
+        return os.read(self._descriptor, size)
 
 
 def _record(line: bytes, place: str) -> TrialRecord:

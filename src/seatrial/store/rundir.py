@@ -211,10 +211,13 @@ class RunWriter:
         """Put everything written so far on the disk. Raises StorageError."""
         self._journal.commit()
 
+    def final(self, info: RunInfo) -> RunInfo:
+        """`info` with what only the writer knows: what `finish` writes once the last trial is on record."""
+        return info.altered({"cases_file": self.info.cases_file, "chain_end": self._journal.previous})
+
     def finish(self, info: RunInfo) -> RunInfo:
         """Write the final `run.json` and let go of the folder, whatever comes of that; gives what was written."""
-        noted = {"cases_file": self.info.cases_file, "chain_end": self._journal.previous}
-        self.info = info.model_copy(update=noted)
+        self.info = self.final(info)
         try:
             self._journal.close()
             _write_info(self.folder, self.info, self._masks)

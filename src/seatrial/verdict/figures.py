@@ -11,10 +11,11 @@ from math import fsum
 from seatrial.core.grade import Verdict
 from seatrial.core.ledger import Entry, Likeness
 from seatrial.core.run import RunInfo, RunStatus
+from seatrial.core.spending import Spent
 from seatrial.core.trial import InvalidReason, TrialStatus
 from seatrial.stats.estimate import consistency, mean, quantile
-from seatrial.verdict.metrics import CaseResult, CaseVerdict
-from seatrial.verdict.trials import Alike, Cost, Seen, Trial, failure_text, reason_of, stable
+from seatrial.verdict.metrics import CaseResult, CaseVerdict, kinds_of
+from seatrial.verdict.trials import Alike, Cost, Seen, failure_text, reason_of, stable
 
 __all__ = [
     "CostFigure",
@@ -70,30 +71,37 @@ class Measured:
     judges: Seen = field(default_factory=Seen)
     """Of the models behind judges, over every attempt that asked one."""
 
-    def take(self, trial: Trial) -> None:
-        """Note one more trial."""
-        last = trial.last
-        if last.valid:
-            tokens = last.tokens
+    def take(self, last: Entry) -> None:
+        """Note the deciding attempt of one more trial."""
+        spent = last.spent
+        if last.alike.valid:
+            tokens = last.tokens if spent.tokens is None else spent.tokens
             self.latency_ms.add(last.latency_ms)
             self.input_tokens.add(tokens.input)
             self.output_tokens.add(tokens.output)
-            self.valid.add(last.cost_usd)
+            self.valid.add(spent.cost_usd)
         else:
-            self.invalid.add(last.cost_usd)
-        for entry in trial.attempts:
-            if entry is not last:
-                self.replaced.add(entry.cost_usd)
-            if (cost := entry.judge_cost_usd) != 0:
-                self.judges.add(cost)
+            self.invalid.add(spent.cost_usd)
+        self._take_judges(spent)
+
+    def take_replaced(self, entry: Entry) -> None:
+        """Note an attempt that a later one replaced."""
+        self.replaced.add(entry.cost_usd)
+        self._take_judges(entry.spent)
+
+    def _take_judges(self, spent: Spent) -> None:
+        if spent.judge_cost_usd != 0:
+            self.judges.add(spent.judge_cost_usd)
 
 
 def measured(results: Iterable[CaseResult]) -> Measured:
     """What the trials of these cases took, read in one pass."""
     found = Measured()
     for result in results:
-        for trial in result.recorded:
-            found.take(trial)
+        for entry in result.recorded.deciding:
+            found.take(entry)
+        for entry in result.recorded.replaced:
+            found.take_replaced(entry)
     return found
 
 
@@ -130,9 +138,9 @@ def _first(result: CaseResult) -> float | None:
 def agreement(results: Sequence[CaseResult]) -> Mean:
     """Mean over cases of the chance that two of its trials agree; cases with a single valid trial have none, nor have
     those whose trials stopped at the one that decided."""
-    able = [result.valid > 0 and not result.curtailed for result in results]
-    pairs = zip(results, able, strict=True)
-    return mean_of([consistency(result.passes, result.valid) if can else None for result, can in pairs])
+    counts = [(0, 0) if result.curtailed else (result.passes, result.valid) for result in results]
+    chances = {pair: consistency(*pair) if pair[1] else None for pair in set(counts)}
+    return mean_of([chances[pair] for pair in counts])
 
 
 @dataclass(frozen=True)
@@ -245,20 +253,16 @@ def problems(info: RunInfo, results: Sequence[CaseResult]) -> tuple[Problem, ...
         word = str(info.status).replace("_", " ")
         run, planned = sum(result.run for result in results), sum(result.trials for result in results)
         found.append(Problem("run", f"the run ended {word}: {run} of {planned} trials are on record"))
+    telling = {id(kind) for kind, _ in kinds_of(results) if _is_telling(kind)}
     for result in results:
-        if any(_is_telling(kind) for kind, _ in result.kinds):
-            for trial in result.recorded:
-                found.extend(_trial_problems(trial.last))
-        found.extend(_case_problems(result))
+        if telling and not telling.isdisjoint([id(kind) for kind, _ in result.kinds]):
+            for entry in result.recorded.deciding:
+                found.extend(_trial_problems(entry))
+        if missing := result.trials - len(result.recorded) - result.saved:
+            found.append(Problem("not_run", f"{missing} of {result.trials} trials did not run", result.case_id))
+        if result.verdict is CaseVerdict.UNGRADED:
+            found.append(Problem("ungraded", result.reason, result.case_id))
     return tuple(found)
-
-
-def _case_problems(result: CaseResult) -> Iterable[Problem]:
-    missing = result.trials - result.run - result.saved
-    if missing:
-        yield Problem("not_run", f"{missing} of {result.trials} trials did not run", result.case_id)
-    if result.verdict is CaseVerdict.UNGRADED:
-        yield Problem("ungraded", result.reason, result.case_id)
 
 
 def _is_telling(kind: Likeness) -> bool:

@@ -6,16 +6,18 @@ A case is passed or failed as soon as that is certain, whatever its other trials
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
 from seatrial.core.case import Case
+from seatrial.core.ledger import Ledger
 from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trial import TrialRecord, TrialStatus
 from seatrial.errors import ExitCode, StorageError
 from seatrial.stats.sequential import curtailed_rate
-from seatrial.verdict.trials import NO_TRIALS, Alike, Trial, Trials, alike, attempts_folded, reason_of, together
+from seatrial.verdict.trials import Alike, Trial, Trials, alike, reason_of, together
 
 __all__ = ["CaseResult", "CaseVerdict", "case_results", "exit_code", "kinds_of", "statuses_of"]
 
@@ -76,17 +78,19 @@ class CaseResult(NamedTuple):
     @property
     def saved(self) -> int:
         """Trials that its verdict did not need, and that were not run for that reason."""
-        decided = self.verdict in (CaseVerdict.PASSED, CaseVerdict.FAILED)
-        return self.trials - self.run if self.curtailed and decided else 0
+        if not self.curtailed or self.verdict not in (CaseVerdict.PASSED, CaseVerdict.FAILED):
+            return 0
+        return self.trials - self.run
 
     @property
     def invalid(self) -> dict[str, int]:
         """Invalid trials by reason."""
-        reasons: dict[str, int] = {}
+        if self.valid == len(self.recorded):
+            return {}
+        reasons: Counter[str] = Counter()
         for kind, trials in self.kinds:
             if kind.status is TrialStatus.INVALID:
-                reason = str(kind.invalid_reason or "harness")
-                reasons[reason] = reasons.get(reason, 0) + trials
+                reasons[str(kind.invalid_reason or "harness")] += trials
         return dict(sorted(reasons.items()))
 
 
@@ -106,21 +110,46 @@ def case_results(info: RunInfo, cases: Sequence[Case], records: Iterable[TrialRe
 
     Raises StorageError when a record belongs to none of the cases.
     """
-    folded = attempts_folded(records)
-    strangers = sorted(folded.keys() - {case.id for case in cases})
+    ledger = Ledger.of(records)
+    strangers = set(ledger.case_ids) - {case.id for case in cases}
     if strangers:
-        raise StorageError(f"there are trials of {strangers[0]!r}, which is none of the run's cases")
-    return tuple(_case_result(info, case, folded.get(case.id, NO_TRIALS)) for case in cases)
+        raise StorageError(f"there are trials of {min(strangers)!r}, which is none of the run's cases")
+    countings = _Countings()
+    return tuple([_case_result(info, case, Trials(ledger, case.id), countings) for case in cases])
 
 
-def _case_result(info: RunInfo, case: Case, trials: Trials) -> CaseResult:
-    planned = max(info.trials.get(case.id, case.thresholds.trials), len(trials))
+class _Counting(NamedTuple):
+    """The trials of a case, counted."""
+
+    kinds: tuple[Alike, ...]
+    passed: int
+    failed: int
+    invalid: int
+
+
+class _Countings:
+    """Counts trials by what they have in common; equal countings are one object."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[tuple[int, int], ...], _Counting] = {}
+
+    def of(self, trials: Trials) -> _Counting:
+        shared = trials.likenesses
+        key = ((id(shared[0]), 1),) if len(shared) == 1 else tuple(Counter(map(id, shared)).items())
+        found = self._known.get(key)
+        if found is None:
+            statuses = statuses_of(kinds := alike(trials))
+            decided = statuses[TrialStatus.PASSED], statuses[TrialStatus.FAILED]
+            found = self._known[key] = _Counting(kinds, *decided, statuses[TrialStatus.INVALID])
+        return found
+
+
+def _case_result(info: RunInfo, case: Case, trials: Trials, countings: _Countings) -> CaseResult:
+    run = len(trials)
+    planned = max(info.trials.get(case.id, case.thresholds.trials), run)
     required = case.thresholds.successes_needed(planned)
-    kinds = alike(trials)
-    statuses = statuses_of(kinds)
-    passes = statuses[TrialStatus.PASSED]
-    valid = passes + statuses[TrialStatus.FAILED]
-    verdict = _verdict(statuses, len(trials), planned, required)
+    counted = countings.of(trials)
+    verdict = _verdict(counted, run, planned, required)
     return CaseResult(
         case_id=case.id,
         suite=case.suite,
@@ -129,13 +158,13 @@ def _case_result(info: RunInfo, case: Case, trials: Trials) -> CaseResult:
         deterministic=case.deterministic or info.agent.get("deterministic") is True,
         digest=info.cases.get(case.id) or _recorded_digest(trials) or case.digest,
         verdict=verdict,
-        passes=passes,
-        valid=valid,
+        passes=counted.passed,
+        valid=counted.passed + counted.failed,
         trials=planned,
         required=required,
         reason=_reason(info, verdict, trials, planned),
         recorded=trials,
-        kinds=kinds,
+        kinds=counted.kinds,
         curtailed=info.curtailed,
     )
 
@@ -157,15 +186,18 @@ def _recorded_digest(trials: Sequence[Trial]) -> str:
 
 def kinds_of(results: Iterable[CaseResult]) -> tuple[Alike, ...]:
     """The trials of all these cases, counted by what they have in common."""
-    return together(kind for result in results for kind in result.kinds)
+    every = [result.kinds for result in results]
+    cases = Counter(map(id, every))  # those that went alike share one counting
+    one = {id(kinds): kinds for kinds in every}
+    return together(Alike(kind, trials * cases[number]) for number, kinds in one.items() for kind, trials in kinds)
 
 
-def _verdict(statuses: Mapping[TrialStatus, int], run: int, planned: int, required: int) -> CaseVerdict:
-    if statuses[TrialStatus.PASSED] >= required:
+def _verdict(counted: _Counting, run: int, planned: int, required: int) -> CaseVerdict:
+    if counted.passed >= required:
         return CaseVerdict.PASSED
-    if planned - statuses[TrialStatus.FAILED] < required:
+    if planned - counted.failed < required:
         return CaseVerdict.FAILED
-    if statuses[TrialStatus.INVALID]:
+    if counted.invalid:
         return CaseVerdict.INVALID
     return CaseVerdict.NOT_RUN if run < planned else CaseVerdict.UNGRADED
 

@@ -87,7 +87,7 @@ def pass_rate(results: Sequence[CaseResult]) -> PassRate | None:
     trials = effective_trials([result.valid for result in counted])
     curtailed = any(result.curtailed for result in counted)
     low, high = (None, None) if curtailed else wilson(min(rate, 1.0) * trials, trials)
-    passes, valid = sum(result.passes for result in counted), sum(result.valid for result in counted)
+    passes, valid = sum([result.passes for result in counted]), sum([result.valid for result in counted])
     return PassRate(rate, low, high, len(counted), len(results), passes, valid)
 
 
@@ -109,21 +109,21 @@ class SuiteRow:
 def suite_row(suite: str, results: Sequence[CaseResult]) -> SuiteRow:
     """The counts of these cases."""
     statuses = statuses_of(kinds_of(results))
-    planned, run = sum(result.trials for result in results), sum(statuses.values())
+    planned, run = sum([result.trials for result in results]), sum(statuses.values())
     return SuiteRow(
         suite=suite,
         gate=any(result.gate for result in results),
         cases=case_counts(results),
         trials={"planned": planned, "run": run, **{str(word): statuses[word] for word in TrialStatus}},
         rate=pass_rate(results),
-        saved=sum(result.saved for result in results),
+        saved=sum([result.saved for result in results if result.curtailed]),
     )
 
 
 def case_counts(results: Collection[CaseResult]) -> dict[str, int]:
     """How many cases there are, and how many with each verdict."""
-    verdicts = Counter(result.verdict for result in results)
-    return {"total": len(results), **{str(word): verdicts[word] for word in CaseVerdict}}
+    verdicts = [result.verdict for result in results]
+    return {"total": len(verdicts), **{str(word): verdicts.count(word) for word in CaseVerdict}}
 
 
 def suite_rows(results: Sequence[CaseResult]) -> tuple[SuiteRow, ...]:
@@ -158,14 +158,19 @@ class GraderRow:
 
 def grader_rows(results: Sequence[CaseResult], cases: Sequence[Case]) -> tuple[GraderRow, ...]:
     """A row a grader, in the order in which they first appear."""
-    seen: dict[str, set[str]] = {}
+    went: dict[int, list[CaseResult]] = defaultdict(list)
     for result in results:
-        for kind, _ in result.kinds:
-            for said in chain[Grade | GraderFailure](kind.grades, kind.grader_failures):
-                seen.setdefault(said.name, set()).add(result.case_id)
+        went[id(result.kinds)].append(result)  # cases that went alike share one counting
+    alike = [(_graders_in(members[0].kinds), members) for members in went.values()]
     asking = {case.id: case for case in cases}
-    due = {name: _due(name, ids, results, asking) for name, ids in seen.items()}
+    due = {name: _due(name, alike, asking) for name in chain.from_iterable(seen for seen, _ in alike)}
     return _grader_rows(kinds_of(results), due)
+
+
+def _graders_in(kinds: Iterable[Alike]) -> dict[str, None]:
+    """The names of graders that had a say."""
+    said = (chain[Grade | GraderFailure](kind.grades, kind.grader_failures) for kind, _ in kinds)
+    return dict.fromkeys(each.name for each in chain.from_iterable(said))
 
 
 def grader_rows_of(result: CaseResult) -> tuple[GraderRow, ...]:
@@ -173,8 +178,14 @@ def grader_rows_of(result: CaseResult) -> tuple[GraderRow, ...]:
     return _grader_rows(result.kinds, defaultdict(lambda: result.run))
 
 
-def _due(name: str, seen: set[str], results: Sequence[CaseResult], cases: dict[str, Case]) -> int:
-    return sum(result.run for result in results if result.case_id in seen or _asks_for(cases[result.case_id], name))
+def _due(name: str, alike: Iterable[tuple[Collection[str], Sequence[CaseResult]]], cases: Mapping[str, Case]) -> int:
+    """Trials of the cases in which it had a say or should have had one."""
+    return sum(
+        len(result.recorded)
+        for seen, results in alike
+        for result in results
+        if name in seen or _asks_for(cases[result.case_id], name)
+    )
 
 
 def _grader_rows(kinds: Iterable[Alike], due: Mapping[str, int]) -> tuple[GraderRow, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
@@ -146,26 +147,46 @@ class Trials(Sequence[Trial]):
     """Trials of one case in order of their numbers, whatever the order in which they finished; made as they are looked
     at."""
 
+    __slots__ = ("_ledger", "_length", "_numbers", "_retried")
+
     def __init__(self, ledger: Ledger, case_id: str) -> None:
         self._ledger = ledger
         self._numbers = ledger.of_case(case_id)
-        self._length = ledger.trials_of(case_id)
+        self._retried = ledger.retried(case_id)
+        self._length = ledger.trials_of(case_id) if self._retried else len(self._numbers)
 
     def __iter__(self) -> Iterator[Trial]:
         entries = self._ledger.entries(self._numbers)
-        if self._length == len(self._numbers):
-            return (Trial((entry,)) for entry in entries)
+        if not self._retried:
+            return map(Trial, zip(entries))
         return (Trial(tuple(attempts)) for _, attempts in groupby(entries, key=attrgetter("trial_index")))
 
     def __len__(self) -> int:
         return self._length
 
     @property
+    def deciding(self) -> Iterator[Entry]:
+        """The last attempt of each."""
+        return (trial.last for trial in self) if self._retried else self._ledger.entries(self._numbers)
+
+    @property
+    def replaced(self) -> Iterable[Entry]:
+        """Attempts that a later one replaced."""
+        if not self._retried:
+            return ()
+        return (attempt for trial in self for attempt in trial.attempts[:-1])
+
+    @property
+    def likenesses(self) -> list[Likeness]:
+        """What the deciding attempt of each has in common with others."""
+        if self._retried:
+            return [entry.alike for entry in self.deciding]
+        return self._ledger.likenesses(self._numbers)
+
+    @property
     def retried(self) -> int:
         """How many of them have more than one attempt."""
-        if self._length == len(self._numbers):
-            return 0
-        return sum(len(trial.attempts) > 1 for trial in self)
+        return sum(len(trial.attempts) > 1 for trial in self) if self._retried else 0
 
     @overload
     def __getitem__(self, number: int) -> Trial: ...
@@ -215,9 +236,12 @@ class Alike(NamedTuple):
     """How many they are."""
 
 
-def alike(trials: Iterable[Trial]) -> tuple[Alike, ...]:
+def alike(trials: Trials) -> tuple[Alike, ...]:
     """The trials by what they have in common, in the order in which each kind first appears."""
-    return together(Alike(trial.last.alike, 1) for trial in trials)
+    shared = trials.likenesses
+    kinds = {id(kind): kind for kind in shared}
+    counts = Counter(map(id, shared))
+    return tuple([Alike(kind, counts[number]) for number, kind in kinds.items()])
 
 
 def together(parts: Iterable[Alike]) -> tuple[Alike, ...]:

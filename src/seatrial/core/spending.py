@@ -1,0 +1,97 @@
+"""What many attempts cost, packed: of those that cost the same, as many do, it is kept once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from struct import Struct
+from typing import NamedTuple
+
+from seatrial.core.frozen import defaults_of
+from seatrial.core.trial import Tokens, TrialRecord
+
+__all__ = ["Spending", "Spent"]
+
+_BLOCK = Struct("<dd5I")
+"""Cost, judges' cost, tokens."""
+_UNKNOWN, _BEYOND = 2**32 - 1, 2**32 - 2
+"""In place of a number of tokens: nobody knows it; it is too large for a block."""
+
+
+class Spent(NamedTuple):
+    """What one attempt cost; see TrialRecord for each."""
+
+    cost_usd: float | None
+    judge_cost_usd: float | None
+    tokens: Tokens | None
+    """None: too many for a block; the attempt's record has them."""
+
+
+class Spending:
+    """The costs of attempts by the numbers that `add` gives them.
+
+    The first `shared` kinds are looked for again. Where almost every attempt has its own, more of that would take more
+    memory than it saves.
+    """
+
+    def __init__(self, shared: int = 1_024) -> None:
+        self._most = shared
+        self._numbers: dict[bytes, int] = {}
+        self._shared: list[tuple[bytes, Spent]] = []
+        self._blocks = bytearray()
+        """Those that came when there were enough of the shared ones."""
+
+    def add(self, cost_usd: float | None, judge_cost_usd: float | None, tokens: Tokens) -> int:
+        """Note what an attempt cost; gives its number."""
+        return self.add_block(_BLOCK.pack(_number(cost_usd), _number(judge_cost_usd), *_counts(tokens)))
+
+    def add_block(self, block: bytes) -> int:
+        """The same of what `block` gave elsewhere."""
+        number = self._numbers.get(block)
+        if number is not None:
+            return number
+        if len(self._shared) == self._most:
+            self._blocks += block
+            return self._most + len(self._blocks) // _BLOCK.size - 1
+        self._shared.append((block, _unpacked(block)))
+        self._numbers[block] = len(self._shared) - 1
+        return len(self._shared) - 1
+
+    def block(self, number: int) -> bytes:
+        """What another Spending can add."""
+        if number < self._most:
+            return self._shared[number][0]
+        at = (number - self._most) * _BLOCK.size
+        return bytes(self._blocks[at : at + _BLOCK.size])
+
+    def __getitem__(self, number: int) -> Spent:
+        return self._shared[number][1] if number < self._most else _unpacked(self.block(number))
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+_NO_TOKENS: Tokens = defaults_of(TrialRecord)["tokens"]
+_NO_COUNTS = (_UNKNOWN,) * 5
+
+
+def _counts(tokens: Tokens) -> Iterable[int]:
+    if tokens is _NO_TOKENS:
+        return _NO_COUNTS
+    counts = (tokens.input, tokens.output, tokens.cached, tokens.cache_write, tokens.reasoning)
+    return [_UNKNOWN if count is None else count if 0 <= count < _BEYOND else _BEYOND for count in counts]
+
+
+def _unpacked(block: bytes) -> Spent:
+    cost, judge, *counts = _BLOCK.unpack(block)
+    return Spent(_known(cost), _known(judge), None if _BEYOND in counts else _tokens(counts))
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _tokens(counts: Iterable[int]) -> Tokens:
+    read, written, cached, cache_write, reasoning = (None if count == _UNKNOWN else count for count in counts)
+    return Tokens(input=read, output=written, cached=cached, cache_write=cache_write, reasoning=reasoning)
