@@ -29,18 +29,12 @@ from seatrial.core.trial import TrialKey, TrialRecord, TrialStatus
 from seatrial.environment.secrets import Redactor
 from seatrial.errors import Diagnostic, NothingSelected, StorageError, UsageError
 from seatrial.harness.hidden import veiled_case, veiled_record, veiled_trace
-from seatrial.harness.plan import (
-    Request,
-    Selected,
-    forget_projects,
-    given,
-    importable,
-    planned_cases,
-    rules_on_record,
-    run_id,
-    selected,
-)
+from seatrial.harness.importing import forget_projects, importable
+from seatrial.harness.planner import given, planned_cases
+from seatrial.harness.request import Request
+from seatrial.harness.run_info import rules_on_record, run_id
 from seatrial.harness.runs import Run, find_run, remember
+from seatrial.harness.selecting import Selected, selected
 from seatrial.loading.selection import select as select_cases
 from seatrial.report.files import write_results
 from seatrial.runner.regrading import Evidence, graded_again, refused

@@ -29,7 +29,9 @@ from seatrial.harness.budgeting import course_of, resume_command, trials_of
 from seatrial.harness.cassettes import running
 from seatrial.harness.executors import executor_for
 from seatrial.harness.hidden import veiled_case, veiled_record, veiled_trace
-from seatrial.harness.plan import Plan, Request, importable, plan
+from seatrial.harness.importing import importable
+from seatrial.harness.plan import Plan, plan
+from seatrial.harness.request import Request
 from seatrial.harness.settings import settings_for
 from seatrial.loading.config import find_root
 from seatrial.report.files import write_results
