@@ -171,6 +171,58 @@ def test_a_workflow_of_the_users_own_gets_the_inputs_keys() -> None:
     assert drive(Doubling, {"number": 4}).output == {"doubled": 8}
 
 
+class Order(StartEvent):
+    dish: str
+    portions: int = 1
+
+
+class Kitchen(Workflow):
+    """A workflow whose start event says what it takes."""
+
+    @step
+    async def cook(self, ev: Order) -> StopEvent:
+        return StopEvent(result=f"{ev.portions} x {ev.dish}")
+
+
+def misspelt(given: Any) -> dict[str, Any]:
+    return {"dish": given["dish"], "portion": 2}
+
+
+MISSPELT = "agent input: the start event Order (dish, portions) takes no 'portion'; did you mean 'portions'?"
+
+
+def test_a_key_that_the_start_event_does_not_declare_is_refused() -> None:
+    with pytest.raises(UsageError) as caught:
+        agent_for(Kitchen(), AgentSpec(input={"dish": "$input.dish", "portion": 2}))
+    assert str(caught.value) == MISSPELT
+
+
+@pytest.mark.parametrize(
+    ("target", "given"),
+    [(Kitchen, {"dish": "$input.dish", "portion": 2}), (Kitchen(), f"{__name__}:misspelt")],
+)
+def test_a_key_that_is_seen_in_a_trial_only_fails_it_with_what_the_start_event_takes(target: Any, given: Any) -> None:
+    driven = drive(target, {"dish": "soup"}, spec=AgentSpec(input=given))
+    assert driven.trace.error is not None
+    assert driven.trace.error.message == MISSPELT
+
+
+def test_a_start_event_takes_its_fields_and_more_of_the_case_than_it_declares() -> None:
+    spec = AgentSpec(input={"dish": "$input.dish", "portions": 2})
+    assert drive(Kitchen(), {"dish": "soup"}, spec=spec).output == "2 x soup"
+    assert drive(Kitchen(), {"dish": "soup", "user_id": "u-1"}).output == "1 x soup"
+
+
+def test_a_start_event_without_fields_and_a_run_of_the_users_own_take_any_key() -> None:
+    assert drive(Doubling(), {"n": 2}, spec=AgentSpec(input={"number": "$input.n"})).output == {"doubled": 4}
+
+    class Own(Kitchen):
+        def run(self, what: str) -> Any:
+            return super().run(dish=what)
+
+    assert drive(Own(), {"dish": "soup"}, spec=AgentSpec(input={"what": "$input.dish"})).output == "1 x soup"
+
+
 @pytest.mark.parametrize(
     ("target", "given", "what"),
     [(Doubling(), "four", "which argument"), (looking(), {"question": "x"}, "user_msg")],
