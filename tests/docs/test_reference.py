@@ -26,7 +26,7 @@ from seatrial.errors import ExitCode
 from seatrial.graders import _ANSWERS, _CALLS
 from seatrial.graders.answer import REQUESTS
 from seatrial.graders.controls import ADMISSIONS
-from seatrial.loading import config
+from seatrial.loading.from_environment import OPTIONS, SETTINGS
 from seatrial.loading.schema import SCHEMAS, schema
 from seatrial.loading.short_form import SHORT_KEYS
 from seatrial.registry import load_object
@@ -144,7 +144,7 @@ def test_every_setting_is_documented() -> None:
     assert missing(top, "docs/running.md") == []
     agent = schema("project")["$defs"]["AgentSpec"]["properties"]
     assert missing(agent, "docs/agents.md") == []
-    assert missing({*config._ENVIRONMENT, *config._RUN_ENVIRONMENT}, "docs/running.md") == []
+    assert missing({*SETTINGS, *OPTIONS}, "docs/running.md") == []
 
 
 # --- words ----------------------------------------------------------------------------------------------------------

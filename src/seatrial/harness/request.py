@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from seatrial.loading.config import options_from_environment
+from seatrial.loading.from_environment import options_from_environment
 from seatrial.loading.selection import Selection
 
 __all__ = ["Request", "with_environment"]

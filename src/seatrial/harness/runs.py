@@ -33,7 +33,7 @@ from seatrial.harness.importing import importable
 from seatrial.harness.plan import Plan, plan
 from seatrial.harness.request import Request
 from seatrial.harness.settings import settings_for
-from seatrial.loading.config import find_root
+from seatrial.loading.project_folder import find_root
 from seatrial.report.files import write_results
 from seatrial.report.summary import summary_of, whole
 from seatrial.runner.remaining import Remaining, earlier

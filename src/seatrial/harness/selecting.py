@@ -10,8 +10,9 @@ from seatrial.core.project import Project
 from seatrial.errors import Diagnostic
 from seatrial.harness.request import Request
 from seatrial.loading.cases import load_cases
-from seatrial.loading.config import load_project, unknown_variables
+from seatrial.loading.config import load_project
 from seatrial.loading.selection import select
+from seatrial.loading.settings import unknown_variables
 
 __all__ = ["Selected", "selected"]
 
