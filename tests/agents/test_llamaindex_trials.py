@@ -198,13 +198,18 @@ def test_a_key_that_the_start_event_does_not_declare_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "given"),
-    [(Kitchen, {"dish": "$input.dish", "portion": 2}), (Kitchen(), f"{__name__}:misspelt")],
+    ("target", "given", "kind", "where"),
+    [
+        (Kitchen, {"dish": "$input.dish", "portion": 2}, "Misfit", "what the class Kitchen returned: "),
+        (Kitchen(), f"{__name__}:misspelt", "UsageError", ""),
+    ],
 )
-def test_a_key_that_is_seen_in_a_trial_only_fails_it_with_what_the_start_event_takes(target: Any, given: Any) -> None:
-    driven = drive(target, {"dish": "soup"}, spec=AgentSpec(input=given))
-    assert driven.trace.error is not None
-    assert driven.trace.error.message == MISSPELT
+def test_a_key_that_is_seen_in_a_trial_only_is_told_with_what_the_start_event_takes(
+    target: Any, given: Any, kind: str, where: str
+) -> None:
+    error = drive(target, {"dish": "soup"}, spec=AgentSpec(input=given)).trace.error
+    assert error is not None
+    assert (error.type, error.message) == (f"seatrial.errors.{kind}", f"{where}{MISSPELT}")
 
 
 def test_a_start_event_takes_its_fields_and_more_of_the_case_than_it_declares() -> None:

@@ -30,6 +30,7 @@ from seatrial.harness.cassettes import running
 from seatrial.harness.executors import executor_for
 from seatrial.harness.hidden import veiled_case, veiled_record, veiled_trace
 from seatrial.harness.importing import importable
+from seatrial.harness.misfits import refuse_misfit
 from seatrial.harness.plan import Plan, plan
 from seatrial.harness.request import Request
 from seatrial.harness.settings import settings_for
@@ -125,6 +126,8 @@ class _Collector:
     _closed: bool = False
 
     def write(self, record: TrialRecord, trace: Trace) -> TrialRecord:
+        if trace.error is not None:
+            refuse_misfit(trace.error)
         if record.case_id in self.hidden:
             record, trace = veiled_record(record), veiled_trace(trace)
         with self._lock:
