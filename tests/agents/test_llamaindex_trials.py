@@ -70,25 +70,11 @@ def run(target: Any, planned: PlannedCase | None = None, **settings: Any) -> Dri
 # --- stand-ins and faults
 
 
-def test_a_stand_in_answers_for_the_agents_own_tool() -> None:
-    driven = drive(looking(), tools={"look": [{"when": {"key": "go"}, "returns": "standing in"}]})
-    assert (driven.output, driven.call.stand_in, driven.call.result) == ("standing in", True, "standing in")
-
-
 def test_stand_ins_are_off_where_tools_are_real() -> None:
     agent = looking()
     tools_before = agent.tools
     assert drive(agent).output == "own go"
     assert agent.tools == tools_before
-
-
-def test_a_fault_hits_the_call_and_refers_to_it() -> None:
-    driven = drive(looking(), faults=[{"tool": "look", "on_call": 1, "error": "timeout"}])
-    assert driven.states == [("look", "failed")]
-    assert driven.call.error is not None
-    assert driven.call.error.startswith("TimeoutError")
-    (fault,) = [event for event in driven.trace.events if event.kind == "fault"]
-    assert fault.call == driven.call.number
 
 
 def test_a_tool_reaches_the_running_trial() -> None:
@@ -106,12 +92,6 @@ def test_a_tool_reaches_the_running_trial() -> None:
 
 def remembers(messages: list[ChatMessage]) -> Any:
     return say(" / ".join(message.content or "" for message in messages if message.role == "user"))
-
-
-def test_a_conversation_is_kept_over_the_turns_of_a_trial_and_no_longer() -> None:
-    agent = FunctionAgent(llm=ScriptedLLM(script=remembers))
-    assert drive(agent, "one", "two", "three").output == "one / two / three"
-    assert drive(agent, "four").output == "four"
 
 
 def test_tool_results_stand_in_the_memory_of_later_turns() -> None:
@@ -245,13 +225,6 @@ def test_a_spec_that_makes_no_sense_is_refused(spec: Any, what: str) -> None:
 
 
 # --- ends
-
-
-def test_the_limit_of_steps_is_a_hard_stop() -> None:
-    agent = FunctionAgent(tools=[look], llm=ScriptedLLM(script=lambda messages: say(calls=[("look", {"key": "x"})])))
-    driven = drive(agent, steps=3)
-    assert driven.trace.stop_reason is StopReason.MAX_STEPS
-    assert (len(driven.model_calls), len(driven.calls)) == (3, 3)
 
 
 def test_the_frameworks_own_limit_is_a_limit_of_steps() -> None:
