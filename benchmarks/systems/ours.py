@@ -18,8 +18,9 @@ from seatrial.core.trial import TrialRecord, TrialStatus
 from seatrial.environment.secrets import Redactor
 from seatrial.environment.trial import current_trial
 from seatrial.harness.comparing import Compared, comparison_json, side_at
-from seatrial.harness.plan import Plan, Request, plan
+from seatrial.harness.plan import Plan, plan
 from seatrial.harness.regrading import execute_regrade, plan_regrade
+from seatrial.harness.request import Request
 from seatrial.harness.runs import Run, execute
 from seatrial.harness.runs import load as load_run
 from seatrial.loading.cases import load_cases

@@ -2,7 +2,8 @@
 
 SeatrialError                  anything the user should read as one clear message, without a traceback
 ├── UsageError                 a command or call was used wrongly (exit 2)
-│   └── InputError             a file the user wrote is wrong; carries every Diagnostic found (exit 2)
+│   ├── InputError             a file the user wrote is wrong; carries every Diagnostic found (exit 2)
+│   └── Misfit                 what an agent's factory made does not fit the agent's settings (exit 2)
 ├── NothingSelected            a selection matched no case (exit 5)
 └── StorageError               a file could not be written or read back (exit 2)
 
@@ -20,6 +21,7 @@ __all__ = [
     "Diagnostic",
     "ExitCode",
     "InputError",
+    "Misfit",
     "NothingSelected",
     "SeatrialError",
     "StorageError",
@@ -89,6 +91,10 @@ class InputError(UsageError):
         found = (diagnostics,) if isinstance(diagnostics, Diagnostic) else tuple(diagnostics)
         self.diagnostics: tuple[Diagnostic, ...] = found
         super().__init__("\n".join(str(diagnostic) for diagnostic in found))
+
+
+class Misfit(UsageError):
+    """What a factory made is no agent by the agent's settings: known only in a trial, and true of every one."""
 
 
 class NothingSelected(SeatrialError):

@@ -281,6 +281,27 @@ def test_the_step_limit_ends_a_program_that_asks_and_one_that_does_not(run: Any)
         assert len(driven.model_calls) == 3
 
 
+def test_a_model_call_with_a_cost_has_ended_without_usage_too(run: Any) -> None:
+    driven = run(
+        """
+        hear()
+        say(type="model_call", model="m", cost_usd=0.25)
+        say(type="model_call", id="m1", model="m", cost_usd=0.5)
+        say(type="model_call", id="m2", model="m")
+        say(type="model_result", id="m2", cost_usd=0.125)
+        say(type="answer", output="done")
+        """
+    )
+    assert [(call.usage, call.cost_usd) for call in driven.model_calls] == [(None, 0.25), (None, 0.5), (None, 0.125)]
+    assert driven.record.cost_usd == 0.875
+
+
+@pytest.mark.parametrize("cost", ["-1", '"1"', "True"])
+def test_the_cost_in_a_model_result_is_checked(run: Any, cost: str) -> None:
+    driven = run(f'hear()\nsay(type="model_call", id="m")\nsay(type="model_result", id="m", cost_usd={cost})\nhear()')
+    assert "line 2 of its standard output: model_result.cost_usd must be a" in failed(driven)
+
+
 def test_a_model_call_that_asks_ends_with_its_result(run: Any) -> None:
     driven = run(
         """
@@ -489,6 +510,15 @@ def test_an_error_that_it_reports_is_the_agents(run: Any) -> None:
         ),
         ('{"type": "tool_call", "name": "x", "state": "refused", "result": 1}', "cannot be 'refused' with a result"),
         ('{"type": "model_call", "usage": {"prompt_tokens": 1}}', "did you mean 'input'?"),
+        (
+            '{"type": "model_call", "cost_usd": -0.5}',
+            "model_call.cost_usd must be a finite number of 0 or more, not -0.5",
+        ),
+        ('{"type": "model_call", "cost_usd": "0.5"}', "model_call.cost_usd must be a number or None, not '0.5' (str)"),
+        ('{"type": "model_call", "cost_usd": true}', "model_call.cost_usd must be a number or None, not True (bool)"),
+        ('{"type": "model_call", "id": "m", "cost_usd": -1}', "model_call.cost_usd must be a finite number"),
+        ('{"type": "model_call", "latency_ms": -1}', "model_call.latency_ms must be a finite number of 0 or more"),
+        ('{"type": "model_call", "id": "m", "ask": true, "cost_usd": 1}', "say it in its model_result"),
     ],
 )
 def test_a_broken_line_is_named_by_its_number(run: Any, line: str, message: str) -> None:

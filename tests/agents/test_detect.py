@@ -18,7 +18,7 @@ from seatrial.core.ports import TurnInput
 from seatrial.core.project import AgentSpec
 from seatrial.core.trace import Observable
 from seatrial.environment.trial import TrialEnvironment
-from seatrial.errors import UsageError
+from seatrial.errors import Misfit, UsageError
 
 
 @pytest.fixture
@@ -170,8 +170,9 @@ def test_what_is_no_agent_is_refused_with_what_is_accepted(target: Any, message:
     ],
 )
 def test_a_factory_must_give_an_agent(built: Any, message: str, trial: TrialEnvironment) -> None:
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(UsageError, match=message) as caught:
         agent_for(lambda config: built).open(trial)
+    assert not isinstance(caught.value, Misfit), "what one trial's factory gave says nothing of the others"
 
 
 def a_class_of(module: str, name: str, **members: Any) -> Any:
@@ -213,7 +214,7 @@ def test_a_function_takes_neither_input_nor_output(target: Any, key: str, kind: 
 
 
 def test_a_function_that_a_factory_builds_takes_neither(trial: TrialEnvironment) -> None:
-    with pytest.raises(UsageError, match="a function takes no `input`"):
+    with pytest.raises(Misfit, match="named config, returned: a function takes no `input`"):
         agent_for(lambda config: echo, AgentSpec(input="$message")).open(trial)
 
 

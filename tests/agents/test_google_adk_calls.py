@@ -58,25 +58,6 @@ def test_calls_without_an_id_get_the_frameworks() -> None:
     assert all(str(call.call_id).startswith("adk-") for call in driven.calls)
 
 
-def test_async_calls_of_one_reply_share_its_step_and_end_in_their_own_order() -> None:
-    later = asyncio.Event()
-
-    async def slow() -> str:
-        """Wait for the other one."""
-        await later.wait()
-        return "slow"
-
-    async def quick() -> str:
-        """Let the other one go on."""
-        later.set()
-        return "quick"
-
-    driven = drive(solo(say(calls=[("slow", {}), ("quick", {})]), say("ok"), tools=(slow, quick)))
-    first, second = driven.calls
-    assert (first.result, second.result, first.step, second.step) == ("slow", "quick", 2, 2)
-    assert first.number < second.number < (first.ended or 0)
-
-
 def test_an_exception_ends_the_run_and_calls_beside_it_are_kept() -> None:
     async def forever() -> str:
         """Never end."""
@@ -199,22 +180,9 @@ def test_the_structured_answer_is_no_tool_call() -> None:
 # --- the fixture
 
 
-def test_stand_ins_answer_and_the_body_never_runs() -> None:
-    driven = drive(solo(say(calls=[("boom", {"x": "y"})]), say("ok")), tools={"boom": [{"returns": {"n": 9}}]})
-    assert (driven.call.result, driven.call.stand_in, driven.states) == ({"n": 9}, True, [("boom", "executed")])
-
-
 def test_a_stand_in_does_not_answer_what_the_framework_rejects() -> None:
     driven = drive(solo(say(calls=[("add", {"b": 1})]), say("ok")), tools={"add": [{"returns": 9}]})
     assert driven.states == [("add", "invalid_arguments")]
-
-
-def test_faults_hit_the_agents_own_tools() -> None:
-    faults = [{"tool": "add", "error": "timeout"}]
-    driven = drive(solo(say(calls=[("add", {"a": 1})])), faults=faults)
-    assert driven.states == [("add", "failed")]
-    assert driven.trace.error is not None
-    assert driven.trace.error.type == "TimeoutError"
 
 
 def test_a_tool_that_went_through_the_trial_is_recorded_once() -> None:

@@ -247,29 +247,6 @@ def test_a_workflow_is_run_as_it_ships() -> None:
     assert (driven.output, driven.states, driven.trace.steps) == ("THREE", [("add", "executed")], 2)
 
 
-def test_a_transfer_is_a_handoff_and_no_tool_call() -> None:
-    expert = agent(say("seven"), name="expert")
-    asked = ("transfer_to_agent", {"agent_name": "expert", "transfer_reason": "hard"})
-    driven = drive(agent(say(calls=[asked]), name="desk", sub_agents=[expert]))
-    (handoff,) = driven.handoffs
-    assert (handoff.source, handoff.target, handoff.reason) == ("desk", "expert", "hard")
-    assert (handoff.context, handoff.completed, handoff.step) == (None, True, 2)
-    assert (driven.output, driven.calls) == ("seven", [])
-    assert Observable.HANDOFF_CONTEXT not in driven.trace.observes
-
-
-def test_a_transfer_to_nobody_is_refused() -> None:
-    driven = drive(
-        agent(
-            say(calls=[("transfer_to_agent", {"agent_name": "ghost"})]),
-            name="desk",
-            sub_agents=[agent(say("x"), name="expert")],
-        )
-    )
-    assert [(one.source, one.target, one.completed) for one in driven.handoffs] == [("desk", "ghost", False)]
-    assert (driven.calls, driven.trace.stop_reason) == ([], StopReason.AGENT_ERROR)
-
-
 def test_a_transfer_that_is_not_allowed_is_refused() -> None:
     inner = agent(say("x"), name="inner")
     middle = agent(say("y"), name="middle", sub_agents=[inner])
@@ -300,12 +277,6 @@ def test_the_agent_that_took_over_answers_the_next_turn() -> None:
 
 
 # --- limits
-
-
-def test_the_cases_limit_of_steps_ends_the_trial() -> None:
-    driven = drive(agent(*[say(calls=[("add", {"a": 1})])] * 9), steps=3)
-    assert (driven.trace.stop_reason, driven.trace.steps) == (StopReason.MAX_STEPS, 3)
-    assert driven.states == [("add", "executed")] * 3
 
 
 def test_a_limit_that_is_set_for_the_run_is_a_hard_stop_too() -> None:

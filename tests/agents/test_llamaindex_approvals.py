@@ -109,13 +109,6 @@ def test_an_answer_has_the_kind_that_the_tool_waits_for() -> None:
     assert driven.states == [("strict_pay", "executed")]
 
 
-def test_edited_arguments_reach_the_body_and_count_as_run() -> None:
-    driven = drive(agent(("pay", {"amount": 9}, "c1")), approvals=[rule("edited", arguments={"amount": 4})])
-    assert PAID == [4]
-    assert (driven.call.arguments, driven.call.asked) == ({"amount": 4}, {"amount": 9})
-    assert driven.approvals[0].approved_arguments == {"amount": 4}
-
-
 @pytest.mark.parametrize(("scripted", "status"), [(True, "ungraded"), (False, "failed")])
 def test_an_unanswered_question_ends_the_turn_as_waiting(scripted: bool, status: str) -> None:
     driven = drive(agent(("pay", {"amount": 9}, "c1")), approvals=[rule("unanswered")] if scripted else [])

@@ -116,12 +116,6 @@ def test_arguments_that_do_not_fit_are_invalid(arguments: dict[str, int]) -> Non
     assert "argument" in driven.call.error
 
 
-def test_arguments_that_are_no_json_are_malformed() -> None:
-    driven = drive(agent(say(calls=[("add", "a=1 b=2", "c1")]), say("sorry")))
-    assert driven.states == [("add", "invalid_arguments")]
-    assert (driven.call.arguments, driven.call.malformed) == ("a=1 b=2", True)
-
-
 def test_malformed_arguments_of_a_tool_without_any_ran_as_none() -> None:
     def now() -> str:
         """Tell the time."""
@@ -199,21 +193,6 @@ def test_a_model_that_fails_is_the_agents_error_and_the_trace_is_kept() -> None:
     assert driven.trace.error.summary == "raised RuntimeError: model down"
     assert [call.error for call in driven.model_calls] == [None, "RuntimeError: model down"]
     assert driven.states == [("add", "executed")]
-
-
-def test_an_agent_that_is_called_as_a_tool_is_named() -> None:
-    inner = FunctionAgent(
-        name="inner", tools=[add], llm=ScriptedLLM(script=[say(calls=[("add", {"a": 1, "b": 2})]), say("3")])
-    )
-
-    async def ask_inner(task: str) -> str:
-        """Ask the other one."""
-        return str(await inner.run(user_msg=task))
-
-    driven = drive(agent(say(calls=[("ask_inner", {"task": "1+2"}, "c1")]), say("it is 3"), tools=[ask_inner]))
-    assert [(call.name, call.agent) for call in driven.calls] == [("ask_inner", "solo"), ("add", "inner")]
-    assert [call.agent for call in driven.model_calls] == ["solo", "inner", "inner", "solo"]
-    assert driven.calls[1].step == driven.model_calls[1].number
 
 
 class Shelf(BaseRetriever):

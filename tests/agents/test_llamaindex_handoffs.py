@@ -32,27 +32,6 @@ def told(driven: Driven) -> list[tuple[str, str, bool]]:
     return [(one.source, one.target, one.completed) for one in driven.handoffs]
 
 
-def test_a_handoff_is_no_tool_call_and_the_next_agent_goes_on() -> None:
-    bob = member("bob", say(calls=[("add", {"a": 1, "b": 2}, "c1")]), say("3"), tools=[add])
-    driven = drive(team(member("alice", say(calls=[to("bob")])), bob))
-    assert told(driven) == [("alice", "bob", True)]
-    (handoff,) = driven.handoffs
-    assert (handoff.reason, handoff.context) == ("maths", None)
-    assert handoff.step == driven.model_calls[0].number
-    assert [(call.name, call.agent) for call in driven.calls] == [("add", "bob")]
-    assert [call.agent for call in driven.model_calls] == ["alice", "bob", "bob"]
-    assert handoff.number < driven.model_calls[1].number
-    assert Observable.HANDOFF_CONTEXT not in driven.trace.observes
-    assert driven.output == "3"
-
-
-def test_a_handoff_to_nobody_is_refused() -> None:
-    driven = drive(team(member("alice", say(calls=[to("eve")]), say("sorry")), member("bob")))
-    assert told(driven) == [("alice", "eve", False)]
-    assert (driven.calls, driven.output) == ([], "sorry")
-    assert [call.agent for call in driven.model_calls] == ["alice", "alice"]
-
-
 def test_a_handoff_that_is_not_allowed_is_refused() -> None:
     alice = member("alice", say(calls=[to("carol")]), say("sorry"), can_handoff_to=["bob"])
     driven = drive(team(alice, member("bob"), member("carol")))

@@ -70,25 +70,11 @@ def run(target: Any, planned: PlannedCase | None = None, **settings: Any) -> Dri
 # --- stand-ins and faults
 
 
-def test_a_stand_in_answers_for_the_agents_own_tool() -> None:
-    driven = drive(looking(), tools={"look": [{"when": {"key": "go"}, "returns": "standing in"}]})
-    assert (driven.output, driven.call.stand_in, driven.call.result) == ("standing in", True, "standing in")
-
-
 def test_stand_ins_are_off_where_tools_are_real() -> None:
     agent = looking()
     tools_before = agent.tools
     assert drive(agent).output == "own go"
     assert agent.tools == tools_before
-
-
-def test_a_fault_hits_the_call_and_refers_to_it() -> None:
-    driven = drive(looking(), faults=[{"tool": "look", "on_call": 1, "error": "timeout"}])
-    assert driven.states == [("look", "failed")]
-    assert driven.call.error is not None
-    assert driven.call.error.startswith("TimeoutError")
-    (fault,) = [event for event in driven.trace.events if event.kind == "fault"]
-    assert fault.call == driven.call.number
 
 
 def test_a_tool_reaches_the_running_trial() -> None:
@@ -106,12 +92,6 @@ def test_a_tool_reaches_the_running_trial() -> None:
 
 def remembers(messages: list[ChatMessage]) -> Any:
     return say(" / ".join(message.content or "" for message in messages if message.role == "user"))
-
-
-def test_a_conversation_is_kept_over_the_turns_of_a_trial_and_no_longer() -> None:
-    agent = FunctionAgent(llm=ScriptedLLM(script=remembers))
-    assert drive(agent, "one", "two", "three").output == "one / two / three"
-    assert drive(agent, "four").output == "four"
 
 
 def test_tool_results_stand_in_the_memory_of_later_turns() -> None:
@@ -171,6 +151,63 @@ def test_a_workflow_of_the_users_own_gets_the_inputs_keys() -> None:
     assert drive(Doubling, {"number": 4}).output == {"doubled": 8}
 
 
+class Order(StartEvent):
+    dish: str
+    portions: int = 1
+
+
+class Kitchen(Workflow):
+    """A workflow whose start event says what it takes."""
+
+    @step
+    async def cook(self, ev: Order) -> StopEvent:
+        return StopEvent(result=f"{ev.portions} x {ev.dish}")
+
+
+def misspelt(given: Any) -> dict[str, Any]:
+    return {"dish": given["dish"], "portion": 2}
+
+
+MISSPELT = "agent input: the start event Order (dish, portions) takes no 'portion'; did you mean 'portions'?"
+
+
+def test_a_key_that_the_start_event_does_not_declare_is_refused() -> None:
+    with pytest.raises(UsageError) as caught:
+        agent_for(Kitchen(), AgentSpec(input={"dish": "$input.dish", "portion": 2}))
+    assert str(caught.value) == MISSPELT
+
+
+@pytest.mark.parametrize(
+    ("target", "given", "kind", "where"),
+    [
+        (Kitchen, {"dish": "$input.dish", "portion": 2}, "Misfit", "what the class Kitchen returned: "),
+        (Kitchen(), f"{__name__}:misspelt", "UsageError", ""),
+    ],
+)
+def test_a_key_that_is_seen_in_a_trial_only_is_told_with_what_the_start_event_takes(
+    target: Any, given: Any, kind: str, where: str
+) -> None:
+    error = drive(target, {"dish": "soup"}, spec=AgentSpec(input=given)).trace.error
+    assert error is not None
+    assert (error.type, error.message) == (f"seatrial.errors.{kind}", f"{where}{MISSPELT}")
+
+
+def test_a_start_event_takes_its_fields_and_more_of_the_case_than_it_declares() -> None:
+    spec = AgentSpec(input={"dish": "$input.dish", "portions": 2})
+    assert drive(Kitchen(), {"dish": "soup"}, spec=spec).output == "2 x soup"
+    assert drive(Kitchen(), {"dish": "soup", "user_id": "u-1"}).output == "1 x soup"
+
+
+def test_a_start_event_without_fields_and_a_run_of_the_users_own_take_any_key() -> None:
+    assert drive(Doubling(), {"n": 2}, spec=AgentSpec(input={"number": "$input.n"})).output == {"doubled": 4}
+
+    class Own(Kitchen):
+        def run(self, what: str) -> Any:
+            return super().run(dish=what)
+
+    assert drive(Own(), {"dish": "soup"}, spec=AgentSpec(input={"what": "$input.dish"})).output == "1 x soup"
+
+
 @pytest.mark.parametrize(
     ("target", "given", "what"),
     [(Doubling(), "four", "which argument"), (looking(), {"question": "x"}, "user_msg")],
@@ -188,13 +225,6 @@ def test_a_spec_that_makes_no_sense_is_refused(spec: Any, what: str) -> None:
 
 
 # --- ends
-
-
-def test_the_limit_of_steps_is_a_hard_stop() -> None:
-    agent = FunctionAgent(tools=[look], llm=ScriptedLLM(script=lambda messages: say(calls=[("look", {"key": "x"})])))
-    driven = drive(agent, steps=3)
-    assert driven.trace.stop_reason is StopReason.MAX_STEPS
-    assert (len(driven.model_calls), len(driven.calls)) == (3, 3)
 
 
 def test_the_frameworks_own_limit_is_a_limit_of_steps() -> None:

@@ -145,13 +145,6 @@ def test_a_denied_call_is_refused_and_its_body_never_ran() -> None:
     assert "not approved" in str(driven.call.told or driven.call.error)
 
 
-def test_an_edited_call_runs_with_the_edited_arguments() -> None:
-    driven = drive(paying(("pay", {"amount": 9}, "c1")), approvals=[rule("edited", arguments={"amount": 4})])
-    assert (PAID, driven.call.result) == ([4], "paid 4")
-    assert (driven.call.arguments, driven.call.asked) == ({"amount": 4}, {"amount": 9})
-    assert driven.approvals[0].approved_arguments == {"amount": 4}
-
-
 @pytest.mark.parametrize(("scripted", "status"), [(True, "ungraded"), (False, "failed")])
 def test_an_unanswered_request_ends_the_turn_as_waiting(scripted: bool, status: str) -> None:
     driven = drive(paying(("pay", {"amount": 9}, "c1")), approvals=[rule("unanswered")] if scripted else [])
@@ -210,15 +203,6 @@ def test_a_stand_in_answers_for_the_agents_own_tool() -> None:
     assert drive(target).output == "own go"
 
 
-def test_a_fault_hits_the_call_and_refers_to_it() -> None:
-    driven = drive(looking(), faults=[{"tool": "look", "on_call": 1, "error": "timeout"}])
-    assert driven.states == [("look", "failed")]
-    assert driven.call.error is not None
-    assert driven.call.error.startswith("TimeoutError")
-    (fault,) = [event for event in driven.trace.events if event.kind == "fault"]
-    assert fault.call == driven.call.number
-
-
 def test_a_tool_reaches_the_running_trial_and_its_approvals() -> None:
     @function_tool
     def wipe(path: str) -> str:
@@ -233,12 +217,6 @@ def test_a_tool_reaches_the_running_trial_and_its_approvals() -> None:
 
 
 # --- turns, input, output
-
-
-def test_a_conversation_is_kept_over_the_turns_of_a_trial_and_no_longer() -> None:
-    target = agent(remembers)
-    assert drive(target, "one", "two", "three").output == "one / two / three"
-    assert drive(target, "four").output == "four"
 
 
 @dataclass
@@ -289,13 +267,6 @@ def test_input_without_a_message_says_what_to_write() -> None:
 
 
 # --- ends
-
-
-def test_the_limit_of_steps_is_a_hard_stop() -> None:
-    driven = drive(agent(circling, look), steps=3)
-    assert driven.trace.stop_reason is StopReason.MAX_STEPS
-    assert (len(driven.model_calls), len(driven.calls)) == (3, 3)
-    assert driven.record.detail == "max_steps: the limit of 3 steps was reached"
 
 
 def test_the_sdks_own_limit_is_a_limit_of_steps() -> None:

@@ -384,6 +384,14 @@ def test_an_agent_whose_parent_is_the_service_that_asked_it_is_whole(tmp_path: P
     assert {Observable.TOOL_CALLS, Observable.OUTPUT} <= seen.trace.observes
 
 
+def test_a_span_that_names_itself_as_its_parent_is_at_the_top(tmp_path: Path) -> None:
+    root = span("work", 0, 9, "work@0", output__value="done")
+    assert driven(tmp_path, root).output == "done"
+    unended = {name: value for name, value in root.items() if name != "endTimeUnixNano"}
+    why = driven(tmp_path, unended).trace.unobserved[Observable.OUTPUT]
+    assert why == "the span 'work' never ended, so spans may be missing"
+
+
 def test_an_answers_form_that_a_model_fills_in_is_no_lost_call(tmp_path: Path) -> None:
     seen = driven(tmp_path, asked_for("lookup", "final_result"), tool("lookup", 2, 3, {}, "c0"))
     assert Observable.TOOL_CALLS in seen.trace.observes

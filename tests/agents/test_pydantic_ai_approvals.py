@@ -72,14 +72,6 @@ def test_a_denied_call_is_refused_and_its_body_never_ran() -> None:
     assert (driven.output, PAID, driven.trace.stop_reason) == ("done", [], StopReason.ANSWERED)
 
 
-def test_an_edited_call_runs_with_the_edited_arguments() -> None:
-    edited = rule("edited", arguments={"amount": 5})
-    driven = drive(desk(("pay", {"amount": 9, "memo": "x"}, "c1")), approvals=[edited])
-    assert (driven.call.arguments, driven.call.asked) == ({"amount": 5, "memo": "x"}, {"amount": 9, "memo": "x"})
-    assert driven.approvals[0].approved_arguments == {"amount": 5, "memo": "x"}
-    assert PAID == [5]
-
-
 def test_an_unanswered_call_ends_the_turn_and_all_questions_are_on_record() -> None:
     calls = [("pay", {"amount": 9}, "c1"), ("careful", {"amount": 8}, "c2"), ("note", {"text": "x"}, "c3")]
     driven = drive(desk(*calls), approvals=[rule("granted", "careful")])

@@ -38,21 +38,11 @@ def said(messages: list[ModelMessage]) -> list[str]:
     return [str(part.content) for part in parts if isinstance(part, UserPromptPart)]
 
 
-def echo(messages: list[ModelMessage]) -> ModelResponse:
-    return say(" | ".join(said(messages)))
-
-
 def solo(*lines: Any, **settings: Any) -> Agent[Any, Any]:
     return Agent(ScriptedModel(lines), name="solo", tools=[add], **settings)
 
 
 # --- turns and trials
-
-
-def test_a_conversation_keeps_its_messages() -> None:
-    driven = drive(Agent(ScriptedModel(echo)), "one", "two", "three")
-    assert driven.trace.outputs == ("one", "one | two", "one | two | three")
-    assert [call.turn for call in driven.model_calls] == [1, 2, 3]
 
 
 def test_trials_of_one_agent_at_once_keep_apart() -> None:
@@ -193,12 +183,6 @@ def test_a_handoff_to_nobody_is_refused() -> None:
 
 
 # --- limits
-
-
-def test_the_cases_limit_of_steps_ends_the_trial() -> None:
-    driven = drive(solo(*[say(calls=[("add", {"a": 1})])] * 9), steps=3)
-    assert (driven.trace.stop_reason, driven.trace.steps) == (StopReason.MAX_STEPS, 3)
-    assert driven.states == [("add", "executed")] * 3
 
 
 def test_the_frameworks_default_limit_does_not_get_in_the_way() -> None:

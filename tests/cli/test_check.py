@@ -11,7 +11,8 @@ import pytest
 from projects import case, seatrial, write_project
 from seatrial.errors import Diagnostic, InputError
 from seatrial.harness.checking import check_project
-from seatrial.harness.plan import Request, plan
+from seatrial.harness.plan import plan
+from seatrial.harness.request import Request
 
 GRADERS = """
 import seatrial

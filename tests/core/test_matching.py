@@ -22,6 +22,8 @@ from seatrial.core.matching import (
     problem_with_matcher,
     resolve_input,
 )
+from seatrial.core.matching.checking import CHECKS
+from seatrial.core.matching.comparing import OPERATORS
 
 KEYS = st.text(max_size=5).filter(lambda key: not key.startswith("$"))
 SCALARS = (
@@ -260,3 +262,7 @@ def test_bl_012_subset_is_deep_and_lists_are_whole() -> None:
     assert not matches({"tags": ["a"]}, {"tags": ["a", "b"]})
     assert not matches({"$exact": {"tags": ["a"]}}, {"tags": ["a", "b"]})
     assert matches({"tags": {"$contains": "a"}}, {"tags": ["a", "b"]})
+
+
+def test_every_operator_says_what_it_takes() -> None:
+    assert list(CHECKS) == list(OPERATORS)

@@ -14,10 +14,10 @@ import pytest
 import seatrial
 from executable_docs import REPOSITORY, pages
 from seatrial.cli import COMMANDS
-from seatrial.core import matching
 from seatrial.core.case import Risk
 from seatrial.core.fixture import FaultSpec
 from seatrial.core.language import LANGUAGES
+from seatrial.core.matching.comparing import OPERATORS
 from seatrial.core.metric import COMMON_GROUPS, METRICS
 from seatrial.core.policy import GateSpec
 from seatrial.core.trace import CallState, StopReason
@@ -26,7 +26,7 @@ from seatrial.errors import ExitCode
 from seatrial.graders import _ANSWERS, _CALLS
 from seatrial.graders.answer import REQUESTS
 from seatrial.graders.controls import ADMISSIONS
-from seatrial.loading import config
+from seatrial.loading.from_environment import OPTIONS, SETTINGS
 from seatrial.loading.schema import SCHEMAS, schema
 from seatrial.loading.short_form import SHORT_KEYS
 from seatrial.registry import load_object
@@ -144,7 +144,7 @@ def test_every_setting_is_documented() -> None:
     assert missing(top, "docs/running.md") == []
     agent = schema("project")["$defs"]["AgentSpec"]["properties"]
     assert missing(agent, "docs/agents.md") == []
-    assert missing({*config._ENVIRONMENT, *config._RUN_ENVIRONMENT}, "docs/running.md") == []
+    assert missing({*SETTINGS, *OPTIONS}, "docs/running.md") == []
 
 
 # --- words ----------------------------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ def test_every_setting_is_documented() -> None:
 def test_every_operator_is_documented_and_no_other() -> None:
     table = text_of("docs/cases.md").partition("| operator |")[2].partition("\n\n")[0]
     named = {name for row in table.splitlines() for name in re.findall(r"\$\w+", row.partition("` |")[0])}
-    assert named == set(matching._OPERATORS)
+    assert named == set(OPERATORS)
 
 
 def test_every_built_in_grade_is_documented_and_no_other() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import http.client
 import json
 import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import given
@@ -234,10 +236,12 @@ def proxied() -> Iterator[Any]:
         proxy.close()
 
 
-def call(url: str, body: bytes | None = b"{}", **headers: str) -> tuple[int, dict[str, str], bytes]:
+def call(
+    url: str, body: bytes | None = b"{}", method: str | None = None, **headers: str
+) -> tuple[int, dict[str, str], bytes]:
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(urllib.request.Request(url, body, headers), timeout=10) as answer:
+        with opener.open(urllib.request.Request(url, body, headers, method=method), timeout=10) as answer:
             return answer.status, dict(answer.headers.items()), answer.read()
     except urllib.error.HTTPError as error:
         with error:
@@ -275,6 +279,65 @@ def test_a_get_without_a_body_is_recorded_and_said_again(upstream: Any, proxied:
         proxy.address.begin("c", 1, 1)
         assert call(proxy.address.of_trial("c", 1, 1)["u"] + "/models", None)[::2] == (200, b"models")
         assert proxy.address.finish("c", 1, 1).replayed == (mode == "replay")
+
+
+@pytest.mark.parametrize("method", ["PATCH", "PUT", "DELETE", "OPTIONS", "PROPFIND"])
+@pytest.mark.parametrize("body", [None, b'{"a": 1}'])
+def test_any_method_goes_on_as_it_is_and_is_said_again(
+    upstream: Any, proxied: Any, method: str, body: bytes | None
+) -> None:
+    heard: list[tuple[str, bytes]] = []
+
+    def respond(exchange: Exchange) -> None:
+        heard.append((exchange.command, exchange.read_body()))
+        exchange.answer(202, {"Content-Type": "text/plain"}, b"done")
+
+    url, shelf = upstream(respond), Shelf()
+    for mode in ("record", "replay"):
+        proxy = proxied(mode, url, shelf)
+        proxy.address.begin("c", 1, 1)
+        assert call(proxy.address.of_trial("c", 1, 1)["u"] + "/files/1", body, method)[::2] == (202, b"done")
+        assert proxy.address.finish("c", 1, 1).replayed == (mode == "replay")
+    assert heard == [(method, body or b"")]
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+def test_head_gets_no_content_and_leaves_its_connection_usable(upstream: Any, proxied: Any, kind: str) -> None:
+    heard: list[str] = []
+
+    def respond(exchange: Exchange) -> None:
+        heard.append(exchange.command)
+        exchange.answer(200 if exchange.path.endswith("/models") else 404, {"Content-Type": kind}, b"data: {}\n\n")
+
+    url, shelf = upstream(respond), Shelf()
+    for mode in ("record", "replay"):
+        proxy = proxied(mode, url, shelf)
+        proxy.address.begin("c", 1, 1)
+        place = urlsplit(proxy.address.of_trial("c", 1, 1)["u"])
+        connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=10)
+        for method, below, status, content in (
+            ("HEAD", "/models", 200, b""),
+            ("HEAD", "/nothing", 404, b""),
+            ("GET", "/models", 200, b"data: {}\n\n"),
+        ):
+            connection.request(method, place.path + below)
+            answer = connection.getresponse()
+            assert (answer.status, answer.headers["Content-Type"], answer.read()) == (status, kind, content)
+        connection.close()
+        assert proxy.address.finish("c", 1, 1).problem == ""
+    assert heard == ["HEAD", "HEAD", "GET"]
+
+
+def test_an_answer_without_content_has_no_length(upstream: Any, proxied: Any) -> None:
+    shelf = Shelf()
+    url = upstream(lambda exchange: exchange.answer(204, {}, b""))
+    for mode in ("record", "replay"):
+        proxy = proxied(mode, url, shelf)
+        proxy.address.begin("c", 1, 1)
+        status, headers, body = call(proxy.address.of_trial("c", 1, 1)["u"] + "/files/1", None, "DELETE")
+        assert (status, body) == (204, b"")
+        assert "content-length" not in {name.lower() for name in headers}
+        proxy.address.finish("c", 1, 1)
 
 
 def test_nobody_without_the_runs_address_gets_anything(upstream: Any, proxied: Any) -> None:

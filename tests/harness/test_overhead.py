@@ -26,7 +26,8 @@ from seatrial.core.trial import TrialRecord
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.harness.comparing import side_at
 from seatrial.harness.gating import Candidate
-from seatrial.harness.plan import Request, plan
+from seatrial.harness.plan import plan
+from seatrial.harness.request import Request
 from seatrial.harness.runs import Run
 from seatrial.report.files import json_text, write_results
 from seatrial.store.rundir import RunWriter

@@ -19,7 +19,8 @@ import pytest
 import seatrial as api
 from projects import case, seatrial, small_disk, write_project
 from seatrial.errors import SeatrialError, StorageError, UsageError
-from seatrial.harness.plan import Request, plan
+from seatrial.harness.plan import plan
+from seatrial.harness.request import Request
 from seatrial.harness.runs import Run, execute
 from seatrial.store.journal import TRIALS
 from seatrial.store.lock import FolderLock

@@ -5,15 +5,10 @@ from pathlib import Path
 import pytest
 
 from seatrial.errors import Diagnostic, InputError, UsageError
-from seatrial.loading.config import (
-    agent_spec,
-    explain,
-    find_root,
-    load_project,
-    options_from_environment,
-    places,
-    unknown_variables,
-)
+from seatrial.loading.config import agent_spec, load_project
+from seatrial.loading.from_environment import options_from_environment
+from seatrial.loading.project_folder import find_root
+from seatrial.loading.settings import explain, places, unknown_variables
 
 
 def load(folder, text: str, *, overrides: tuple[str, ...] = (), environ: dict[str, str] | None = None):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import socket
 from collections.abc import Iterator
@@ -124,6 +125,43 @@ def test_a_malformed_request_is_answered(server: ModelServer, request_bytes: byt
     assert said in body["error"]["message"]
     server.script("k", [Reply("still here")])
     assert ask(server).choices[0].message.content == "still here"
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed", "method"),
+    [
+        *(("/v1/chat/completions", ("POST",), method) for method in ("PATCH", "HEAD", "GET", "BREW")),
+        *(("/k/v1/responses", ("POST",), method) for method in ("DELETE", "OPTIONS")),
+        *(("/v1/models/", ("GET", "HEAD"), method) for method in ("POST", "PATCH")),
+    ],
+)
+def test_another_method_than_a_path_takes_is_refused_with_those_it_takes(
+    server: ModelServer, path: str, allowed: tuple[str, ...], method: str
+) -> None:
+    place = urlsplit(server.base_url)
+    connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=20)
+    for _ in range(2):  # the connection goes on
+        connection.request(method, path, body=b"no JSON")
+        answer = connection.getresponse()
+        said = answer.read()
+        assert (answer.status, answer.headers["Allow"]) == (405, ", ".join(allowed))
+        if method != "HEAD":
+            message = json.loads(said)["error"]["message"]
+            shown = path.removeprefix("/k").rstrip("/")
+            assert message == f"there is no {method} of {shown} here; it takes {' and '.join(allowed)}"
+    connection.close()
+    assert server.requests == ()
+
+
+def test_the_models_can_be_asked_for_without_content(server: ModelServer) -> None:
+    place = urlsplit(server.base_url)
+    connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=20)
+    connection.request("HEAD", "/v1/models")
+    answer = connection.getresponse()
+    assert (answer.status, answer.read()) == (200, b"")
+    connection.request("GET", "/v1/models")
+    assert len(connection.getresponse().read()) == int(answer.headers["Content-Length"])
+    connection.close()
 
 
 def test_a_chunked_request_is_read_whole(server: ModelServer) -> None:

@@ -23,7 +23,7 @@ from seatrial.core.ports import Agent, Answer, Session, TurnInput
 from seatrial.core.project import AgentSpec
 from seatrial.core.trace import Observable
 from seatrial.environment.trial import TrialEnvironment
-from seatrial.errors import UsageError
+from seatrial.errors import Misfit, UsageError
 from seatrial.registry import load_object
 
 __all__ = ["FactoryAgent", "agent_for", "load_agent"]
@@ -238,6 +238,7 @@ class FactoryAgent:
 
 
 def _opened(built: object, trial: TrialEnvironment, spec: AgentSpec, factory: str) -> Session:
+    """UsageError for what is no agent at all; Misfit for what the spec, which holds for every trial, does not fit."""
     if _is_factory(built) and not inspect.isclass(built):
         raise UsageError(f"{factory} returned another factory; return what answers the input")
     if not callable(built) and not hasattr(built, "invoke") and _framework_of(built) is None:
@@ -246,7 +247,10 @@ def _opened(built: object, trial: TrialEnvironment, spec: AgentSpec, factory: st
             f"{factory} returned {what}, which is no agent; return what answers the input, or take the input as a "
             f"parameter of another name ({_ACCEPTED})"
         )
-    agent = FactoryAgent(built, spec) if inspect.isclass(built) else _adapter(built, spec)
+    try:
+        agent = FactoryAgent(built, spec) if inspect.isclass(built) else _adapter(built, spec)
+    except UsageError as error:
+        raise Misfit(f"what {factory} returned: {error}") from error
     return agent.open(trial)
 
 

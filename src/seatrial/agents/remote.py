@@ -38,6 +38,8 @@ OWN_LIMIT = "the {} stopped by a limit of its own"
 """Why a turn ended that an agent outside ends as `max_steps`."""
 _ENDS = ("answer", "error")
 """What ends a turn: nothing to record."""
+_KNOWN_AT_ITS_END = ("usage", "cost_usd", "latency_ms", "error")
+"""What is said of a model call that has ended."""
 
 
 class RemoteToolError(Exception):
@@ -173,12 +175,15 @@ class RemoteEvents:
         agent = self._agent(message)
         if message.get("id") in self._models:
             raise MessageError(f"model_call.id {message['id']!r} is of a call that waits for its model_result")
+        known = [name for name in _KNOWN_AT_ITS_END if message.get(name) is not None]
+        if message.get("ask") and known:
+            raise MessageError(f"model_call.{known[0]} is known when the call has ended; say it in its model_result")
         number = self._recorder.begin_model_call(message.get("model"), agent=agent)
         self._steps[agent] = number
         if message.get("ask"):
             self._models[message["id"]] = number
             self._later(self._allow_model(message, number))
-        elif message.get("id") is not None and message.get("usage") is None and message.get("error") is None:
+        elif message.get("id") is not None and not known:
             self._models[message["id"]] = number
         else:
             self._end_model(number, message, latency_known=True)
@@ -200,16 +205,16 @@ class RemoteEvents:
         if given is not None and not isinstance(given, Mapping):
             raise MessageError(f"{message['type']}.usage must be an object, not {type(given).__name__}")
         check_usage_keys(given or {}, f"{message['type']}.usage")
-        call = ModelCall(message.get("model"), **(given or {}), cost_usd=message.get("cost_usd"))
+        cost, latency = (figure(message.get(name), f"{message['type']}.{name}") for name in ("cost_usd", "latency_ms"))
+        call = ModelCall(message.get("model"), **(given or {}))
         usage = usage_of(call) if given else None
         if usage is not None:
             self._recorder.observe(Observable.USAGE)
-        latency = figure(message.get("latency_ms"), "model_call.latency_ms")
         self._recorder.end_model_call(
             number,
             usage=usage,
             model=call.model,
-            cost_usd=call.cost_usd,
+            cost_usd=cost,
             latency_ms=latency,
             error=message.get("error"),
         )

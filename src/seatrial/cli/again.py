@@ -13,7 +13,7 @@ from seatrial.cli.run import show_run
 from seatrial.harness.regrading import Regraded, execute_regrade, plan_regrade
 from seatrial.harness.rerunning import Rerun, execute_rerun, plan_rerun
 from seatrial.harness.runs import find_run
-from seatrial.loading.config import find_root
+from seatrial.loading.project_folder import find_root
 
 __all__ = ["regrade", "rerun"]
 

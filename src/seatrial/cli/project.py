@@ -23,7 +23,7 @@ def check(project: Path | None, as_json: bool) -> None:
     Your modules are imported, the agent is not called. Exits 0 when there is no error (warnings are fine), 2 otherwise.
     """
     from seatrial.harness.checking import check_project
-    from seatrial.loading.config import find_root
+    from seatrial.loading.project_folder import find_root
 
     found = check_project(find_root(project))
     errors = [item for item in found if item.severity == "error"]
@@ -46,7 +46,7 @@ def check(project: Path | None, as_json: bool) -> None:
 @json_option
 def config(project: Path | None, set_: tuple[str, ...], as_json: bool) -> None:
     """Print every setting with its value and where it came from. Secrets are masked."""
-    from seatrial.loading.config import explain
+    from seatrial.loading.settings import explain
 
     settings = explain(folder=project, overrides=set_)
     if as_json:

@@ -11,7 +11,8 @@ from typing import Any
 import click
 
 from seatrial.cli.output import json_option, print_json, project_option, stdout
-from seatrial.harness.plan import Request, selected
+from seatrial.harness.request import Request
+from seatrial.harness.selecting import selected
 from seatrial.proving.bench import Bench, copyable
 from seatrial.proving.isolation import Orders
 from seatrial.proving.isolation import isolate as examine

@@ -13,7 +13,7 @@ from seatrial.harness.comparing import compare as compare_paths
 from seatrial.harness.comparing import comparison_json
 from seatrial.harness.runs import find_run, load, runs_of
 from seatrial.harness.stored import trial_of
-from seatrial.loading.config import find_root
+from seatrial.loading.project_folder import find_root
 
 __all__ = ["compare", "list_runs", "show"]
 

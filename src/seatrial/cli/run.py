@@ -17,8 +17,10 @@ from seatrial.cli.resuming import hint
 from seatrial.core.run import RunStatus
 from seatrial.errors import ExitCode, NothingSelected, SeatrialError, StorageError
 from seatrial.harness.gating import Rulebook, judge, project_or_none, rulebook
-from seatrial.harness.plan import Plan, Request, plan, selected
+from seatrial.harness.plan import Plan, plan
+from seatrial.harness.request import Request
 from seatrial.harness.runs import Run, execute, failed_ids, find_run, load
+from seatrial.harness.selecting import selected
 
 __all__ = ["run", "show_run"]
 

@@ -22,6 +22,8 @@ LARGEST = 256 * 1024 * 1024
 _PATIENCE_S = 1.0
 
 
+_WITHOUT_BODY = (204, 304)
+"""Statuses of answers that have no content."""
 _REFUSED = {"Content-Type": "application/json", "Connection": "close", "x-should-retry": "false"}
 
 
@@ -73,29 +75,38 @@ class Exchange(BaseHTTPRequestHandler):
 
     def answer(self, status: int, headers: Mapping[str, str], body: bytes, *, length: int | None = None) -> None:
         """Send a whole answer. `length`: another than it has, for an answer that breaks off."""
+        self._head(status, headers)
+        said = len(body) if length is None else length
+        if status not in _WITHOUT_BODY and (said or self.command != "HEAD"):  # without one, HEAD's length is unknown
+            self.send_header("Content-Length", str(said))
+        self.end_headers()
+        if status not in _WITHOUT_BODY:
+            self._send(body)
+
+    def _head(self, status: int, headers: Mapping[str, str]) -> None:
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body) if length is None else length))
-        self.end_headers()
-        self.wfile.write(body)
+
+    def _send(self, data: bytes) -> None:
+        """HEAD is answered without any content."""
+        if self.command != "HEAD":
+            self.wfile.write(data)
 
     def begin_stream(self, status: int, headers: Mapping[str, str]) -> None:
         """Begin an answer in pieces; `piece` sends one, `end_stream` ends it as complete."""
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
+        self._head(status, headers)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
 
     def piece(self, data: bytes) -> None:
         """One piece of a stream, at once."""
         if data:
-            self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+            self._send(b"%x\r\n%s\r\n" % (len(data), data))
 
     def end_stream(self) -> None:
         """Say that nothing is missing."""
-        self.wfile.write(b"0\r\n\r\n")
+        self._send(b"0\r\n\r\n")
 
     def hang_up(self) -> None:
         """Close the connection without a word."""
@@ -110,17 +121,11 @@ class Exchange(BaseHTTPRequestHandler):
     def log_message(self, *_: Any) -> None:
         """Nothing is printed."""
 
-    def do_GET(self) -> None:
-        self._respond()
-
-    def do_POST(self) -> None:
-        self._respond()
-
-    def do_PUT(self) -> None:
-        self._respond()
-
-    def do_DELETE(self) -> None:
-        self._respond()
+    def __getattr__(self, name: str) -> Any:
+        """`do_METHOD` is looked for by name: whatever the method is, the server's function decides."""
+        if name.startswith("do_"):
+            return self._respond
+        raise AttributeError(name)
 
     def _respond(self) -> None:
         with contextlib.suppress(ConnectionError):  # the client has gone

@@ -13,7 +13,8 @@ from seatrial.core.run import RunStatus
 from seatrial.core.trial import TrialRecord
 from seatrial.errors import UsageError
 from seatrial.harness.gating import Rulebook, judge, now
-from seatrial.harness.plan import Plan, Request, plan
+from seatrial.harness.plan import Plan, plan
+from seatrial.harness.request import Request
 from seatrial.harness.runs import Run, execute
 from seatrial.harness.stored import agent_of
 from seatrial.report.files import check_writable

@@ -18,13 +18,18 @@ from seatrial.core.project import AgentSpec, Project
 from seatrial.environment.failure import FixtureError
 from seatrial.environment.python_fixture import fixture_function
 from seatrial.errors import Diagnostic, InputError, NothingSelected, UsageError
+from seatrial.harness.importing import forget_projects, importable
 from seatrial.harness.own_code import called
-from seatrial.harness.plan import Planner, Request, Scratch, forget_projects, importable, plan, with_environment
+from seatrial.harness.plan import plan
+from seatrial.harness.planner import Planner
+from seatrial.harness.request import Request, with_environment
+from seatrial.harness.scratch import Scratch
 from seatrial.loading.check import examine
-from seatrial.loading.config import PROJECT_FILE, places
 from seatrial.loading.fixtures import fixture_names, load_fixture
 from seatrial.loading.located import Spot, in_file_order, problem_at
 from seatrial.loading.policies import load_rules
+from seatrial.loading.project_folder import PROJECT_FILE
+from seatrial.loading.settings import places
 from seatrial.registry import load_object
 
 __all__ = ["check_project"]

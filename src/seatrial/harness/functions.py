@@ -24,7 +24,7 @@ from seatrial.core.trial import TrialRecord
 from seatrial.environment.workspace import FileFixture
 from seatrial.errors import UsageError
 from seatrial.graders.external import grade_of
-from seatrial.harness.plan import Scratch
+from seatrial.harness.scratch import Scratch
 from seatrial.report.files import write_json
 from seatrial.report.harness_report import harness_lines
 from seatrial.runner.executors.local import LocalExecutor

@@ -23,9 +23,10 @@ from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
 from seatrial.errors import InputError, StorageError, UsageError
 from seatrial.loading.cases import load_cases
-from seatrial.loading.config import find_root, load_project
+from seatrial.loading.config import load_project
 from seatrial.loading.files import is_there
 from seatrial.loading.policies import load_exceptions, load_policy
+from seatrial.loading.project_folder import find_root
 from seatrial.report.files import write_json
 from seatrial.report.summary import summary_of
 from seatrial.store.rundir import RunFolder, is_run_folder

@@ -29,23 +29,17 @@ from seatrial.core.trial import TrialKey, TrialRecord, TrialStatus
 from seatrial.environment.secrets import Redactor
 from seatrial.errors import Diagnostic, NothingSelected, StorageError, UsageError
 from seatrial.harness.hidden import veiled_case, veiled_record, veiled_trace
-from seatrial.harness.plan import (
-    Request,
-    Selected,
-    forget_projects,
-    given,
-    importable,
-    planned_cases,
-    rules_on_record,
-    run_id,
-    selected,
-)
+from seatrial.harness.importing import forget_projects, importable
+from seatrial.harness.planner import given, planned_cases
+from seatrial.harness.request import Request
+from seatrial.harness.run_info import rules_on_record, run_id
 from seatrial.harness.runs import Run, find_run, remember
+from seatrial.harness.selecting import Selected, selected
 from seatrial.loading.selection import select as select_cases
 from seatrial.report.files import write_results
 from seatrial.runner.regrading import Evidence, graded_again, refused
 from seatrial.store.rundir import RunFolder, RunWriter, StoredTrial
-from seatrial.store.verifying import verify
+from seatrial.store.verifying import Verified, verify
 
 __all__ = ["Flip", "Regrade", "Regraded", "execute_regrade", "plan_regrade", "regrade"]
 
@@ -128,8 +122,8 @@ def plan_regrade(
 ) -> Regrade:
     """Resolve what is to be graded again. Every mistake that can be known before the first grader is raised here."""
     source = RunFolder(folder)
-    old = source.info
-    _refuse_touched(source)
+    stood = _untouched(source)
+    old = stood.info
     request = Request(project=project, set=_set_then(old), timeout_s=old.options.get("timeout_s"))
     present = selected(request)
     root = Path(present.project.root)
@@ -139,7 +133,7 @@ def plan_regrade(
         planned = planned_cases(chosen, request, AgentSpec(), lambda: root)
     cases = tuple(_with_trials(item, old) for item in planned)
     redactor = Redactor(present.project.secrets, present.project.redact)
-    why = dict(_refusals(cases, source, present.hidden, redactor))
+    why = dict(_refusals(cases, stood, present.hidden, redactor))
     gone = () if select else tuple(sorted(old.cases.keys() - {case.id for case in present.cases}))
     info = _info(present, cases, old, command)
     return Regrade(
@@ -156,14 +150,20 @@ def plan_regrade(
     )
 
 
-def _refuse_touched(source: RunFolder) -> None:
-    """The new run is whole in itself, so it would hide that its source is not. Raises StorageError."""
-    problems = verify(source).problems
+def _untouched(source: RunFolder) -> Verified:
+    """What the run holds. The new run is whole in itself, so it would hide that its source is not: StorageError then.
+
+    All of it is looked through before anything of it is graded: what is wrong with its last trial has to be known
+    before a grader is called, which may be slow, cost money or change something, and before the new folder is begun.
+    """
+    found = verify(source)
+    problems = found.problems
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise StorageError(
             f"{source.folder}: is not as its run wrote it, so it is not graded again: {problems[0]}{more}"
         )
+    return found
 
 
 def _set_then(old: RunInfo) -> tuple[str, ...]:
@@ -235,11 +235,11 @@ def _info(present: Selected, cases: Sequence[PlannedCase], old: RunInfo, command
 
 
 def _refusals(
-    cases: Sequence[PlannedCase], source: RunFolder, hidden: frozenset[str], redactor: Redactor
+    cases: Sequence[PlannedCase], stood: Verified, hidden: frozenset[str], redactor: Redactor
 ) -> Iterator[tuple[str, str]]:
     """Cases of the run whose traces say nothing about them now, with the reason."""
-    old = source.info
-    before = {case.id: case for case in source.cases()}
+    old = stood.info
+    before = {case.id: case for case in stood.cases}
     for item in cases:
         if item.case.id in {*old.hidden, *hidden} and item.case.id in old.cases:
             yield item.case.id, _HIDDEN

@@ -16,7 +16,8 @@ from seatrial.core.ports import PlannedCase
 from seatrial.core.run import RunInfo
 from seatrial.core.trial import TrialRecord, TrialStatus
 from seatrial.errors import Diagnostic, ExitCode, NothingSelected, UsageError
-from seatrial.harness.plan import Plan, Request, plan
+from seatrial.harness.plan import Plan, plan
+from seatrial.harness.request import Request
 from seatrial.harness.runs import Run, execute, find_run, load
 from seatrial.harness.stored import agent_of, trial_of
 from seatrial.loading.config import load_project

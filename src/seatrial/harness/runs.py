@@ -29,9 +29,12 @@ from seatrial.harness.budgeting import course_of, resume_command, trials_of
 from seatrial.harness.cassettes import running
 from seatrial.harness.executors import executor_for
 from seatrial.harness.hidden import veiled_case, veiled_record, veiled_trace
-from seatrial.harness.plan import Plan, Request, importable, plan
+from seatrial.harness.importing import importable
+from seatrial.harness.misfits import refuse_misfit
+from seatrial.harness.plan import Plan, plan
+from seatrial.harness.request import Request
 from seatrial.harness.settings import settings_for
-from seatrial.loading.config import find_root
+from seatrial.loading.project_folder import find_root
 from seatrial.report.files import write_results
 from seatrial.report.summary import summary_of, whole
 from seatrial.runner.remaining import Remaining, earlier
@@ -123,6 +126,8 @@ class _Collector:
     _closed: bool = False
 
     def write(self, record: TrialRecord, trace: Trace) -> TrialRecord:
+        if trace.error is not None:
+            refuse_misfit(trace.error)
         if record.case_id in self.hidden:
             record, trace = veiled_record(record), veiled_trace(trace)
         with self._lock:

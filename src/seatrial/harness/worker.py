@@ -23,7 +23,9 @@ from seatrial.environment.model_proxy.address import ProxyAddress
 from seatrial.environment.model_proxy.variables import in_force
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.errors import UsageError
-from seatrial.harness.plan import Plan, Request, importable, plan
+from seatrial.harness.importing import importable
+from seatrial.harness.plan import Plan, plan
+from seatrial.harness.request import Request
 from seatrial.harness.settings import settings_for
 from seatrial.runner.trial import TrialSettings
 

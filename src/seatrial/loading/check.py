@@ -10,11 +10,12 @@ from seatrial.core.case import Case
 from seatrial.core.project import Project
 from seatrial.errors import Diagnostic, InputError
 from seatrial.loading.cases import LoadedCases, read_cases
-from seatrial.loading.config import load_project, unknown_variables
+from seatrial.loading.config import load_project
 from seatrial.loading.files import is_there
 from seatrial.loading.fixtures import FixtureFiles, fixture_for, fixture_names, load_fixture
 from seatrial.loading.located import in_file_order
 from seatrial.loading.policies import POLICY, load_exceptions, load_policy, load_rules
+from seatrial.loading.settings import unknown_variables
 
 __all__ = ["Checked", "check", "examine"]
 

@@ -1,156 +1,29 @@
-"""`seatrial.yaml` -> project, with every value's origin.
-
-The project folder is the nearest one, going up from the working folder, that holds `seatrial.yaml`; without one, the
-working folder itself when it holds `cases/`. Over the file come environment variables, then `--set`:
-
-| variable | sets |
-| --- | --- |
-| `SEATRIAL_AGENT`, `SEATRIAL_BUILD_ID`, `SEATRIAL_CONCURRENCY`, `SEATRIAL_ISOLATION`, `SEATRIAL_HIDDEN_CASES` | `agent`, `build_id`, `concurrency`, `isolation`, `hidden_cases` |
-| `SEATRIAL_HISTORY_URL`, `SEATRIAL_JUDGE_MODEL`, `SEATRIAL_JUDGE_BASE_URL` | `history.url`, `judge.model`, `judge.base_url` |
-| `SEATRIAL_TRIALS`, `SEATRIAL_TIMEOUT_S`, `SEATRIAL_SEED`, `SEATRIAL_TOOLS` | the options of a run (`options_from_environment`), over every case |
-
-`--set key=value` names a key with dots (`prices."gpt-4.1".input=2`, in quotes where a name has dots itself) and gives a
-YAML value, which replaces what was there. An empty variable counts as not set. Any other variable `SEATRIAL_...` is
-warned about, unless `seatrial.yaml` reads it itself.
-
-Secrets, to be masked wherever something is written: the values of variables read through `${VAR}`, of `.env`, and of
-environment variables whose names hold KEY, TOKEN, SECRET or PASSWORD. Not masked are values of fewer than six
-characters, and values read only by `build_id` or as an agent's target unless their name says secret: those are names.
-"""  # noqa: E501  a table row is one line
+"""From what a project's files and the environment say to a valid `Project`, or all that is wrong with it."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from seatrial.core.case import Case
-from seatrial.core.project import AgentSpec, Project, RunOptions, SuiteSpec
-from seatrial.core.wording import wanted
-from seatrial.errors import Diagnostic, InputError, UsageError, nearest
-from seatrial.loading.files import is_there, read_text
-from seatrial.loading.located import NOWHERE, Map, Seq, Spot, plain, problem_at, shown, spot_at, without_echoes
+from seatrial.core.project import AgentSpec, Project, SuiteSpec
+from seatrial.errors import Diagnostic, UsageError
+from seatrial.loading.located import Map, Seq, Spot, plain, problem_at, shown, spot_at
+from seatrial.loading.project_file import Written, input_error, read_project
+from seatrial.loading.project_folder import find_root
 from seatrial.loading.rules_of_cases import problem_with_pattern
 from seatrial.loading.short_form import SHORT_KEYS, long_form
 from seatrial.loading.validation import problems_in
-from seatrial.loading.variables import Variables, is_refused_number, names_a_secret, read_env_file, typed
-from seatrial.loading.yaml import read_yaml
 
-__all__ = [
-    "PROJECT_FILE",
-    "Setting",
-    "agent_spec",
-    "explain",
-    "find_root",
-    "load_project",
-    "options_from_environment",
-    "places",
-    "unknown_variables",
-]
+__all__ = ["agent_spec", "load_project", "validated"]
 
-PROJECT_FILE = "seatrial.yaml"
-_ENVIRONMENT = {
-    "SEATRIAL_AGENT": "agent",
-    "SEATRIAL_BUILD_ID": "build_id",
-    "SEATRIAL_CONCURRENCY": "concurrency",
-    "SEATRIAL_HIDDEN_CASES": "hidden_cases",
-    "SEATRIAL_HISTORY_URL": "history.url",
-    "SEATRIAL_ISOLATION": "isolation",
-    "SEATRIAL_JUDGE_BASE_URL": "judge.base_url",
-    "SEATRIAL_JUDGE_MODEL": "judge.model",
-}
-_RUN_ENVIRONMENT = {
-    "SEATRIAL_SEED": "seed",
-    "SEATRIAL_TIMEOUT_S": "timeout_s",
-    "SEATRIAL_TOOLS": "tools",
-    "SEATRIAL_TRIALS": "trials",
-}
-_PREFIX = "SEATRIAL_"
-_OVERRULED = {
-    "timeout_s": re.compile(r"(defaults|suites\..+)\.(limits\.)?timeout_s"),
-    "tools": re.compile(r"(agent|builds\..+)\.tools"),
-    "trials": re.compile(r"(defaults|suites\..+)\.(thresholds\.)?trials"),
-}
-"""The settings over which an option of a run goes."""
-_BUILT_IN: dict[str, Any] = {
-    "agent.tools": "stand_in",
-    "build_id": "dev",
-    "concurrency": 10,
-    "defaults.limits.steps": 50,
-    "defaults.limits.timeout_s": 60,
-    "defaults.risk": "medium",
-    "defaults.thresholds.trials": 1,
-    "history.max_age_days": 90,
-    "history.url": "sqlite:///.seatrial/history.db",
-    "isolation": "thread",
-    "retries.attempts": 1,
-}
-_SHORTEST_SECRET = 6
-_KEY_PART = re.compile(r'"([^"]*)"|([^."]+)')
 _IMPORT_PATH = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
-_TARGETS = re.compile(r"build_id|agent(\.target)?|builds\.[^.]+(\.target)?")
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One value in force, and who said so."""
-
-    key: str
-    """Dotted."""
-    value: Any
-    """JSON data; secrets masked."""
-    origin: str
-    """`built-in`, `seatrial.yaml:4:3`, `environment variable NAME`, `--set key=value`."""
-
-
-@dataclass
-class _Read:
-    """`seatrial.yaml` with everything that goes over it, before validation."""
-
-    root: Path
-    values: Map
-    secrets: dict[str, str]
-    problems: list[Diagnostic]
-    variables: frozenset[str]
-    """Names of the variables that gave a value."""
-
-
-# --- finding -------------------------------------------------------------------------------------------------------
-
-
-def find_root(folder: Path | None = None, *, start: Path | None = None) -> Path:
-    """The project folder: `folder` itself when given, else found upward from `start` (the working folder).
-
-    Raises UsageError when there is none, or a folder cannot be looked into.
-    """
-    if folder is not None:
-        return _given(folder)
-    begin = (start or Path.cwd()).resolve()
-    for candidate in (begin, *begin.parents):
-        if is_there(candidate / PROJECT_FILE):
-            return candidate
-    if (begin / "cases").is_dir():
-        return begin
-    misnamed = [path / "seatrial.yml" for path in (begin, *begin.parents) if (path / "seatrial.yml").is_file()]
-    hint = f"; {misnamed[0]} has to be named {PROJECT_FILE}" if misnamed else "; `seatrial init` makes a project"
-    raise UsageError(f"there is no {PROJECT_FILE} in {begin} or above it, and no cases/ in it{hint}")
-
-
-def _given(folder: Path) -> Path:
-    if not folder.is_dir():
-        raise UsageError(f"the project folder {folder} does not exist")
-    if not (is_there(folder / PROJECT_FILE) or is_there(folder / "cases")):
-        raise UsageError(f"{folder} is no project: it holds neither {PROJECT_FILE} nor cases/")
-    return folder.resolve()
-
-
-# --- loading -------------------------------------------------------------------------------------------------------
 
 
 def load_project(
@@ -165,10 +38,10 @@ def load_project(
     Raises UsageError when there is no project and InputError with every problem of its file. An agent is not required:
     it may be given when running. Nothing is imported and the environment is not changed.
     """
-    read = _read(find_root(folder, start=start), overrides, os.environ if environ is None else environ)
-    project, problems = _project(read)
+    read = read_project(find_root(folder, start=start), overrides, os.environ if environ is None else environ)
+    project, problems = validated(read)
     if problems or project is None:
-        raise _input_error(problems, read.secrets)
+        raise input_error(problems, read.secrets)
     return project
 
 
@@ -180,144 +53,28 @@ def agent_spec(text: str) -> AgentSpec:
     return AgentSpec(target=text)
 
 
-def options_from_environment(environ: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Options of a run that environment variables give; options on the command line go over them.
-
-    Raises UsageError for a value that an option does not take.
-    """
-    environ = os.environ if environ is None else environ
-    given = {key: typed(environ[name]) for name, key in _RUN_ENVIRONMENT.items() if environ.get(name)}
-    try:
-        RunOptions.model_validate(given)
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = str(first["loc"][0])
-        name = next(name for name, each in _RUN_ENVIRONMENT.items() if each == key)
-        should = wanted(first["type"], first.get("ctx", {}))
-        message = f"the environment variable {name} is {shown(given[key])}; it should be {should}"
-        raise UsageError(message) from error
-    return given
-
-
-def _input_error(problems: list[Diagnostic], secrets: Mapping[str, str]) -> InputError:
-    """All problems, each once; what a variable gave is masked in them too."""
-    return InputError(
-        replace(
-            problem,
-            message=_masked(problem.message, secrets),
-            path=_masked(problem.path, secrets),
-            hint=_masked(problem.hint, secrets),
-        )
-        for problem in without_echoes(problems)
-    )
-
-
-def _read(root: Path, overrides: Sequence[str], environ: Mapping[str, str]) -> _Read:
-    problems: list[Diagnostic] = []
-    env_file = _attempt(lambda: read_env_file(root / ".env"), problems) or {}
-    variables = Variables({**env_file, **environ}, problems)
-    written = _attempt(lambda: _read_file(root, problems), problems)
-    values = variables.filled(written or Map(Spot(PROJECT_FILE)))
-    for name, key in _ENVIRONMENT.items():
-        if environ.get(name):
-            values = _assigned(values, key.split("."), environ[name], Spot(f"environment variable {name}"), problems)
-    for override in overrides:
-        values = _overridden(values, override, problems)
-    return _Read(root, values, _secrets(variables.read, env_file, environ), problems, frozenset(variables.read))
-
-
-def _attempt(read: Any, problems: list[Diagnostic]) -> Any:
-    try:
-        return read()
-    except InputError as error:
-        problems.extend(error.diagnostics)
-        return None
-
-
-def _read_file(root: Path, problems: list[Diagnostic]) -> Map | None:
-    path = root / PROJECT_FILE
-    if not is_there(path, PROJECT_FILE):
-        return None
-    document = read_yaml(read_text(path, PROJECT_FILE), PROJECT_FILE, problems)
-    if document is None or isinstance(document, Map):
-        return document
-    raise InputError(
-        problem_at(Spot(PROJECT_FILE, 1, 1), "wrong-value", f"a project is a mapping, not {shown(document)}")
-    )
-
-
-def _overridden(values: Map, override: str, problems: list[Diagnostic]) -> Map:
-    key, equals, text = override.partition("=")
-    parts = [quoted or bare for quoted, bare in _KEY_PART.findall(key)]
-    if not (equals and parts):
-        problems.append(Diagnostic("usage", f"--set takes key=value, not {override!r}"))
-        return values
-    return _assigned(values, parts, text, Spot(f"--set {override}"), problems)
-
-
-def _assigned(values: Map, parts: list[str], text: str, at: Spot, problems: list[Diagnostic]) -> Map:
-    """`values` with a YAML text as the value at a key."""
-    try:
-        value = text if is_refused_number(text) else read_yaml(text, at.path)
-    except InputError as error:
-        problems.extend(error.diagnostics)
-        return values
-    spot = at._replace(written=text, variable=at.path)
-    return _set_at(values, parts, value, spot, problems)
-
-
-def _set_at(values: Map, parts: list[str], value: Any, at: Spot, problems: list[Diagnostic]) -> Map:
-    first, *rest = parts
-    if not rest:
-        return values.having(first, value, at, at)
-    below = values.get(first, Map(at))
-    if isinstance(below, str):  # an agent or build in its short form
-        below = Map(values.values_at[first]).having("target", below)
-    if not isinstance(below, Map):
-        problems.append(problem_at(at, "usage", f"{first!r} is {shown(below)}; set it as a whole"))
-        return values
-    inner = _set_at(below, rest, value, at, problems)
-    return values.having(first, inner, values.keys_at.get(first, at), values.values_at.get(first, at))
-
-
-def _secrets(read: Mapping[str, set[str]], env_file: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
-    values = {**env_file, **environ}
-    names = {*read, *env_file, *(name for name in environ if names_a_secret(name))}
-    return {
-        name: values[name]
-        for name in sorted(names)
-        if len(values[name].strip()) >= _SHORTEST_SECRET and not _is_only_a_name(name, read.get(name, set()))
-    }
-
-
-def _is_only_a_name(name: str, keys: set[str]) -> bool:
-    return bool(keys) and not names_a_secret(name) and all(_TARGETS.fullmatch(key) for key in keys)
-
-
-# --- validating ----------------------------------------------------------------------------------------------------
-
-
-def _project(read: _Read) -> tuple[Project | None, list[Diagnostic]]:
+def validated(read: Written) -> tuple[Project | None, list[Diagnostic]]:
+    """What was written as a project, and everything wrong with it; None where it is none at all."""
     problems = list(read.problems)
     values = _normalised(read.values, problems)
     for key in ("root", "secrets"):
         if key in values:
             problems.append(problem_at(values.keys_at[key], "unknown-key", f"unknown key {key!r}"))
             values = values.without(key)
-    project = _validated(values, problems)
+    project = _parsed(values, problems)
     if project is not None:
         project = project.model_copy(update={"root": str(read.root), "secrets": read.secrets})
         problems.extend(_pattern_problems(project, values))
     return project, problems
 
 
-def _validated(values: Map, problems: list[Diagnostic]) -> Project | None:
+def _parsed(values: Map, problems: list[Diagnostic]) -> Project | None:
     try:
         return Project.model_validate(plain(values))
     except ValidationError as error:
         retried = _as_texts(values, error)
         if retried is not None:
-            return _validated(retried, problems)
+            return _parsed(retried, problems)
         problems.extend(_with_homes(problem, values) for problem in problems_in(error, Project, values))
         return None
 
@@ -449,102 +206,3 @@ def _pattern_problems(project: Project, values: Map) -> Iterator[Diagnostic]:
         problem = problem_with_pattern(pattern)
         if problem is not None:
             yield problem_at(spot_at(values, ("redact", number))[0], "bad-pattern", problem)
-
-
-# --- explaining ----------------------------------------------------------------------------------------------------
-
-
-def explain(
-    start: Path | None = None,
-    *,
-    folder: Path | None = None,
-    overrides: Sequence[str] = (),
-    environ: Mapping[str, str] | None = None,
-) -> list[Setting]:
-    """Every value in force with its origin, by key; secrets masked. Raises as `load_project` does.
-
-    An option of a run that an environment variable gives (`SEATRIAL_TRIALS`) goes over every setting of its kind.
-    """
-    environ = os.environ if environ is None else environ
-    read = _read(find_root(folder, start=start), overrides, environ)
-    _, problems = _project(read)
-    if problems:
-        raise _input_error(problems, read.secrets)
-    written = read.values
-    defaults = written.get("defaults")
-    if isinstance(defaults, Map):
-        written = written.having("defaults", long_form(defaults, []))
-    settings = {key: Setting(key, value, "built-in") for key, value in _BUILT_IN.items()}
-    for key, value, spot in _leaves(written, "", written.at):
-        settings[key] = Setting(key, _masked(value, read.secrets), _masked(_origin(spot), read.secrets))
-    for setting in _overruling(settings, environ):
-        settings[setting.key] = setting
-    return [settings[key] for key in sorted(settings)]
-
-
-def _overruling(settings: Mapping[str, Setting], environ: Mapping[str, str]) -> list[Setting]:
-    """What the options of a run that environment variables give put in place of `settings`; a seed has none of its
-    own to replace."""
-    names = {option: name for name, option in _RUN_ENVIRONMENT.items()}
-    found: list[Setting] = []
-    for option, value in options_from_environment(environ).items():
-        pattern = _OVERRULED.get(option)
-        keys = [option] if pattern is None else [key for key in settings if pattern.fullmatch(key)]
-        found += [Setting(key, value, f"environment variable {names[option]}") for key in keys]
-    return found
-
-
-def places(folder: Path) -> dict[str, Spot]:
-    """Where each value of a project's settings was written, by dotted key; keys that hold mappings are left out.
-
-    Raises UsageError when the folder is no project. Whatever is wrong in it is no matter here.
-    """
-    read = _read(find_root(folder), (), os.environ)
-    return {key: spot for key, _, spot in _leaves(read.values, "", read.values.at)}
-
-
-def unknown_variables(folder: Path, environ: Mapping[str, str] | None = None) -> tuple[Diagnostic, ...]:
-    """A warning for every environment variable `SEATRIAL_...` that nothing reads, with the nearest that is known.
-
-    Raises UsageError when the folder is no project.
-    """
-    environ = os.environ if environ is None else environ
-    known = {*_ENVIRONMENT, *_RUN_ENVIRONMENT}
-    read = _read(find_root(folder), (), environ).variables
-    unknown = sorted(name for name in environ if name.upper().startswith(_PREFIX) and name not in known | read)
-    return tuple(_unknown_variable(name, [each.removeprefix(_PREFIX) for each in known]) for name in unknown)
-
-
-def _unknown_variable(name: str, known: Sequence[str]) -> Diagnostic:
-    message = f"the environment variable {name} is not known and sets nothing"
-    close = nearest(name[len(_PREFIX) :], known)
-    hint = f"did you mean {_PREFIX}{close}?" if close else ""
-    return problem_at(NOWHERE, "unknown-variable", message, hint, "warning")
-
-
-def _leaves(value: Any, key: str, at: Spot) -> Iterator[tuple[str, Any, Spot]]:
-    if not (isinstance(value, Map) and value):
-        if key:
-            yield key, plain(value), at
-        return
-    for name, item, _, spot in value.entries():
-        part = f'"{name}"' if "." in name else name
-        yield from _leaves(item, f"{key}.{part}" if key else part, spot)
-
-
-def _origin(spot: Spot) -> str:
-    if not spot.variable or spot.variable == spot.path:
-        return spot.place
-    return f"{spot.place}, from {spot.variable}"
-
-
-def _masked(value: Any, secrets: Mapping[str, str]) -> Any:
-    if isinstance(value, dict):
-        return {key: _masked(item, secrets) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_masked(item, secrets) for item in value]
-    if not isinstance(value, str):
-        return value
-    for name, secret in sorted(secrets.items(), key=lambda item: -len(item[1])):
-        value = value.replace(secret, f"[secret:{name}]")
-    return value

@@ -13,7 +13,8 @@ from seatrial.core.ports import PlannedCase
 from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
 from seatrial.harness.cassettes import model_urls
-from seatrial.harness.plan import Plan, importable
+from seatrial.harness.importing import importable
+from seatrial.harness.plan import Plan
 from seatrial.proving.census import Census, census, changes
 from seatrial.runner.executors.local import LocalExecutor
 from seatrial.runner.trial import TrialSettings

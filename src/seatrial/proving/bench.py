@@ -17,7 +17,7 @@ from typing import Any
 
 from seatrial.core.case import Case
 from seatrial.errors import ExitCode, UsageError
-from seatrial.harness.plan import Request
+from seatrial.harness.request import Request
 from seatrial.proving.arrangement import Arrangement
 from seatrial.proving.census import NOT_PROJECT
 from seatrial.verdict.isolation import Change, Seen

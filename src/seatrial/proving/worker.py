@@ -23,7 +23,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from seatrial.errors import SeatrialError
-from seatrial.harness.plan import Request, Selected, plan, selected
+from seatrial.harness.plan import plan
+from seatrial.harness.request import Request
+from seatrial.harness.selecting import Selected, selected
 from seatrial.proving.arrangement import Arrangement, play
 from seatrial.proving.census import NOT_PROJECT
 

@@ -13,7 +13,8 @@ from projects import seatrial, write_project
 from seatrial.core.project import RateLimit, RatesSpec
 from seatrial.core.trial import TrialRecord
 from seatrial.environment.pace import Rates
-from seatrial.harness.plan import Request, plan
+from seatrial.harness.plan import plan
+from seatrial.harness.request import Request
 from seatrial.harness.worker import setup_for
 from seatrial.runner.executors.process import ProcessExecutor
 from seatrial.runner.processes import Launcher

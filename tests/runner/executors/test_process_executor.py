@@ -17,7 +17,8 @@ from projects import case, write_project
 from seatrial.core.trace import StopReason
 from seatrial.core.trial import InvalidReason
 from seatrial.errors import UsageError
-from seatrial.harness.plan import Request, plan
+from seatrial.harness.plan import plan
+from seatrial.harness.request import Request
 from seatrial.harness.worker import setup_for
 from seatrial.runner.executors.process import ProcessExecutor
 from seatrial.runner.processes import Launcher

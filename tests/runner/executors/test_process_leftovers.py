@@ -10,7 +10,8 @@ import pytest
 import seatrial as api
 from projects import case, write_project
 from seatrial.core.trial import Leftover, LeftoverKind, TrialRecord
-from seatrial.harness.plan import Request, plan
+from seatrial.harness.plan import plan
+from seatrial.harness.request import Request
 from seatrial.harness.runs import execute
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="processes as Linux has them")]

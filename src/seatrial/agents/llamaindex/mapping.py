@@ -3,7 +3,8 @@
 `input` absent: an agent is asked what the user says in this turn (`user_msg`). A workflow of the user's own gets the
 case's input by its keys; a text becomes the one field that its start event declares.
 `input` a mapping: keyword arguments of `run`, such as `{user_msg: $message, max_iterations: 40}`. See
-`seatrial.agents.expressions` for what its values may be.
+`seatrial.agents.expressions` for what its values may be. A key that an agent's run drops, or that a start event with
+fields of its own does not declare, is refused: the framework would take it without a word.
 
 `output` absent: an agent's structured response where there is one, else the text of its answer; a workflow's result.
 `output` a text: a path into what `run` gives, or `module:function`, called with it.
@@ -24,7 +25,9 @@ from workflows import Workflow
 
 __all__ = ["Mapper"]
 
-_RUN = ("user_msg", "chat_history", "memory", "ctx", "max_iterations", "early_stopping_method", "start_event")
+_BESIDE = ("ctx", "start_event")
+"""Arguments of every workflow's run."""
+_RUN = ("user_msg", "chat_history", "memory", "max_iterations", "early_stopping_method", *_BESIDE)
 """Arguments of an agent's run."""
 
 
@@ -36,6 +39,7 @@ class Mapper:
         self._workflow = workflow
         self._is_agent = is_agent
         self._given = given
+        self._taken = _taken(workflow, is_agent)
         self._function = named_function(given)
         if given is not None and self._function is None and not isinstance(given, Mapping):
             raise UsageError(f"agent input: {given!r} is neither a mapping of run's arguments nor module:function")
@@ -45,18 +49,18 @@ class Mapper:
         self.output = reader(wanted, _answer)
 
     def _check_keys(self, given: Mapping[str, Any]) -> None:
-        """An agent's run drops what it does not know; a workflow of the user's own may take anything."""
-        runs_as_shipped = type(self._workflow).run.__module__.startswith("llama_index.")
-        for key in given if self._is_agent and runs_as_shipped else ():
-            if key not in _RUN:
-                raise UsageError(f"agent input: a run takes no {key!r}; {did_you_mean(str(key), _RUN)}")
+        for key in given if self._taken else ():
+            if key not in (*self._taken, *_BESIDE):
+                whose = "a run" if self._is_agent else _start_of(self._workflow)
+                raise UsageError(f"agent input: {whose} takes no {key!r}; {did_you_mean(str(key), self._taken)}")
 
     def input(self, turn: TurnInput) -> dict[str, Any]:
         """Keyword arguments of `run` for this turn. UsageError when the case's input does not fit."""
         given = self._arguments(turn)
         if not isinstance(given, Mapping):
             raise UsageError(f"agent input: run takes keyword arguments, not {type(given).__name__}")
-        self._check_keys(given)
+        if self._given is not None:  # the case's own keys may be more than one workflow has a use for
+            self._check_keys(given)
         return dict(given)
 
     def _arguments(self, turn: TurnInput) -> Any:
@@ -81,6 +85,19 @@ class Mapper:
             return {fields[0]: turn.input}
         shown = f" ({', '.join(fields)})" if fields else ""
         raise UsageError(f"say in `agent: {{input: ...}}` which argument of the workflow's run{shown} the text becomes")
+
+
+def _taken(workflow: Workflow, is_agent: bool) -> tuple[str, ...]:
+    """Arguments that a run has a use for; empty where it may take anything: a `run` of the user's own, and a start
+    event that declares no fields, which holds whatever it is given."""
+    if not type(workflow).run.__module__.startswith(("llama_index.", "workflows.")):
+        return ()
+    return _RUN if is_agent else tuple(workflow.start_event_class.model_fields)
+
+
+def _start_of(workflow: Workflow) -> str:
+    start = workflow.start_event_class
+    return f"the start event {start.__name__} ({', '.join(start.model_fields)})"
 
 
 def _answer(result: Any) -> Any:

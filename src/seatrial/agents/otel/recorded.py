@@ -142,13 +142,10 @@ class RecordedSession:
         return Answer(output, latency_ms=self._lasted())
 
     def _top(self) -> list[Span]:
-        """The roots, and the agents that no agent is above: a service's own span may say nothing of their errors."""
+        """The top spans, and the agents that no agent is above: a service's own span may not say their errors."""
         agents = self._tree.of(Role.AGENT)
         inner = {span.span_id for span in agents if any(role_of(up) is Role.AGENT for up in self._tree.above(span))}
-        return [*self._roots(), *(span for span in agents if span.span_id not in inner)]
-
-    def _roots(self) -> list[Span]:
-        return [span for span in self._file.spans if not any(True for _ in self._tree.above(span))]
+        return [*self._tree.tops, *(span for span in agents if span.span_id not in inner)]
 
     def _lasted(self) -> float | None:
         ends = [span.end_ns for span in self._file.spans if span.end_ns is not None]
@@ -161,7 +158,7 @@ class RecordedSession:
         return next((said for said in self._said() if said not in (None, "")), None)
 
     def _said(self) -> Iterator[Any]:
-        for root in self._roots():
+        for root in self._tree.tops:
             yield said_by(root)
             yield parsed(root.first("final_result", "output.value", "traceloop.entity.output"))
         models = self._tree.of(Role.MODEL)

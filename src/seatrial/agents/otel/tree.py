@@ -31,17 +31,21 @@ class SpanTree:
         names = next((names for names in found if names is not None), None)
         return None if names is None else frozenset(map(str, names))
 
+    @cached_property
+    def tops(self) -> list[Span]:
+        """The spans that none of these is above: the roots, and those whose parent is elsewhere."""
+        return [span for span in self._all.values() if not any(True for _ in self.above(span))]
+
     @property
     def gaps(self) -> str | None:
         """Why spans are known to be missing; None where nothing tells of it.
 
         A single top span of an agent may have its parent elsewhere: in the service that asked for it.
         """
-        tops = [span for span in self._all.values() if span.parent_id not in self._all]
-        orphans = [span for span in tops if span.parent_id is not None]
-        if orphans and (len(tops) > 1 or role_of(tops[0]) is not Role.AGENT):
+        orphans = [span for span in self.tops if span.parent_id not in (None, span.span_id)]
+        if orphans and (len(self.tops) > 1 or role_of(self.tops[0]) is not Role.AGENT):
             return f"the parent of the span {orphans[0].name!r} is missing, so spans were lost"
-        unended = next((span for span in tops if span.end_ns is None), None)
+        unended = next((span for span in self.tops if span.end_ns is None), None)
         if unended is not None:
             return f"the span {unended.name!r} never ended, so spans may be missing"
         dropped = next((span for span in self._all.values() if span.dropped), None)

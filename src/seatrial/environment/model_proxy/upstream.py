@@ -53,7 +53,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 def sent(method: str, url: str, headers: Mapping[str, str], body: bytes) -> Iterator[Incoming]:
     """Send a request on. OSError when nobody answers."""
     kept = {name: value for name, value in headers.items() if name.lower() not in _OWN}
-    data = body if body or method in ("POST", "PUT") else None
+    data = body if body or method in ("POST", "PUT", "PATCH") else None
     request = urllib.request.Request(url, data, {**kept, "Accept-Encoding": "identity"}, method=method)  # noqa: S310
     proxies: dict[str, str] | None = {} if _is_loopback(url) else None
     opener = urllib.request.build_opener(_NoRedirect, urllib.request.ProxyHandler(proxies))

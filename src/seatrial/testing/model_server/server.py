@@ -23,6 +23,7 @@ SCRIPT_HEADER = "X-Script"
 """Names the script where neither path nor API key can."""
 JSON = {"Content-Type": "application/json"}
 EVENTS = {"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache"}
+_METHODS = {"/v1/models": ("GET", "HEAD"), "/v1/chat/completions": ("POST",), "/v1/responses": ("POST",)}
 _KEYS = frozenset({"authorization", "api-key", "x-api-key", "cookie"})
 Said = dict[str, Any]
 
@@ -89,12 +90,16 @@ class ModelServer:
 
     def _respond(self, exchange: Exchange) -> None:
         data = exchange.read_body()
+        before, path = _place(exchange.path)
+        allowed = _METHODS.get(path)
+        if allowed is not None and exchange.command not in allowed:
+            _refuse_method(exchange, path, allowed)
+            return
         try:
             body = json.loads(data) if data else None
         except (ValueError, RecursionError):
             _fail(exchange, HttpError(400, "the request is no JSON", code="invalid_json"))
             return
-        before, path = _place(exchange.path)
         if path == "/v1/models":
             exchange.answer(200, JSON, dumps(self._models()).encode())
             return
@@ -191,12 +196,17 @@ def _wait(until: threading.Event, closing: threading.Event) -> None:
         pass
 
 
-def _fail(exchange: Exchange, line: HttpError) -> None:
+def _refuse_method(exchange: Exchange, path: str, allowed: Sequence[str]) -> None:
+    said = f"there is no {exchange.command} of {path} here; it takes {' and '.join(allowed)}"
+    _fail(exchange, HttpError(405, said, code="method_not_allowed"), {"Allow": ", ".join(allowed)})
+
+
+def _fail(exchange: Exchange, line: HttpError, also: Mapping[str, str] | None = None) -> None:
     kinds = {429: "rate_limit_error", 401: "authentication_error"}
     kind = kinds.get(line.status, "server_error" if line.status >= 500 else "invalid_request_error")
     error = {"message": line.message, "type": kind, "param": None, "code": line.code}
     after = {} if line.retry_after is None else {"Retry-After": _seconds(line.retry_after)}
-    exchange.answer(line.status, {**JSON, **after}, dumps({"error": error}).encode())
+    exchange.answer(line.status, {**JSON, **(also or {}), **after}, dumps({"error": error}).encode())
 
 
 def _seconds(value: float) -> str:
