@@ -90,7 +90,6 @@ class _Job:
 
     def begun(self, begin: Begin) -> Attempt:
         """The attempt to go on with."""
-        self.pause_s = 0.0
         self.attempt = self.attempt or begin(self.planned, self.index, self.number)
         return self.attempt
 
@@ -129,6 +128,13 @@ class _Worker:
         attempt = None if self.job is None else self.job.attempt
         deadline = None if attempt is None else attempt.deadline
         return deadline is not None and now > deadline
+
+
+@dataclass(frozen=True)
+class _Wait:
+    """A worker is to wait, and then to ask again."""
+
+    until: Awaitable[None]
 
 
 @dataclass(frozen=True)
@@ -203,7 +209,10 @@ class Running:
     # --- the workers' side -------------------------------------------------------------------------------------------
 
     async def _work(self, worker: _Worker) -> None:
-        while (attempt := await self._next_attempt(worker)) is not None:
+        while (attempt := self._next_attempt(worker)) is not None:
+            if isinstance(attempt, _Wait):
+                await attempt.until
+                continue
             try:
                 record, trace = await attempt.run()
             except Relieved:
@@ -223,26 +232,29 @@ class Running:
     def _let_go(self) -> None:
         self._held_since = None
 
-    async def _next_attempt(self, worker: _Worker) -> Attempt | None:
-        """What a worker is to do next; None when it is replaced, or nothing is left to do."""
-        while (turn := self._ask(worker)) is not None:
-            await turn
-        if worker.job is not None and worker.job.pause_s:
-            await self._repeating.sleep(worker.job.pause_s)
-        with self._lock:
-            return None if worker.replaced or worker.job is None else worker.job.begun(self._begin)
-
-    def _ask(self, worker: _Worker) -> asyncio.Future[None] | None:
-        """Give a worker without a job its next one, if there is one; else what to wait for, if there may be one."""
+    def _next_attempt(self, worker: _Worker) -> Attempt | _Wait | None:
+        """What a worker is to do next; what to wait for, if that is not known yet; None when it is replaced, or
+        nothing is left to do."""
         with self._lock:
             worker.turn = None
-            if worker.job is None and not worker.replaced:
+            if worker.replaced:
+                return None
+            if worker.job is None:
                 given = self._turns.ask()
                 if isinstance(given, asyncio.Future):
                     worker.turn = given
-                else:
-                    worker.job, worker.over = (None, True) if given is None else (self._job(*given), False)
-            return worker.turn
+                    return _Wait(given)
+                if given is None:
+                    worker.over = True
+                    return None
+                worker.job, worker.over = self._job(*given), False
+            if worker.job.pause_s:
+                return _Wait(self._paused(worker.job))
+            return worker.job.begun(self._begin)
+
+    async def _paused(self, job: _Job) -> None:
+        await self._repeating.sleep(job.pause_s)
+        job.pause_s = 0.0
 
     def _job(self, planned: PlannedCase, index: int) -> _Job:
         place, before = (planned.case.id, index), self._repeating.before
