@@ -76,10 +76,18 @@ def _read(data: bytes) -> Any:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         return to_json(data)
+    if not text:
+        return None
     try:
-        return json.loads(text, parse_constant=_finite, parse_float=_finite) if text else None
+        read = json.loads(text, parse_constant=_finite, parse_float=_finite)
     except (ValueError, RecursionError):
         return {"$text": text}
+    return {"$text": text} if read is None or _is_marked(read) else read
+
+
+def _is_marked(read: Any) -> bool:
+    """Whether data looks like text or bytes that were kept as such."""
+    return isinstance(read, Mapping) and (set(read) == {"$text"} or read.get("$type") == "bytes")
 
 
 def _finite(text: str) -> float:
@@ -94,9 +102,11 @@ def bytes_of(body: Any) -> bytes:
     """What `_read` read, as it is sent again."""
     if body is None:
         return b""
-    if isinstance(body, Mapping) and set(body) == {"$text"}:
+    if not _is_marked(body):
+        return dumps(body).encode("utf-8")
+    if "$text" in body:
         return str(body["$text"]).encode("utf-8", "surrogatepass")
-    known = from_json(body) if isinstance(body, Mapping) and body.get("$type") == "bytes" else body
+    known = from_json(body)
     return known if isinstance(known, bytes) else dumps(body).encode("utf-8")
 
 
