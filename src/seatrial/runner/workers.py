@@ -131,13 +131,6 @@ class _Worker:
 
 
 @dataclass(frozen=True)
-class _Wait:
-    """A worker is to wait, and then to ask again."""
-
-    until: Awaitable[None]
-
-
-@dataclass(frozen=True)
 class Repeating:
     """How attempts are repeated."""
 
@@ -209,10 +202,13 @@ class Running:
     # --- the workers' side -------------------------------------------------------------------------------------------
 
     async def _work(self, worker: _Worker) -> None:
-        while (attempt := self._next_attempt(worker)) is not None:
-            if isinstance(attempt, _Wait):
-                await attempt.until
+        while True:
+            attempt, until = self._next_attempt(worker)
+            if until is not None:
+                await until
                 continue
+            if attempt is None:
+                return
             try:
                 record, trace = await attempt.run()
             except Relieved:
@@ -232,25 +228,25 @@ class Running:
     def _let_go(self) -> None:
         self._held_since = None
 
-    def _next_attempt(self, worker: _Worker) -> Attempt | _Wait | None:
-        """What a worker is to do next; what to wait for, if that is not known yet; None when it is replaced, or
-        nothing is left to do."""
+    def _next_attempt(self, worker: _Worker) -> tuple[Attempt | None, Awaitable[None] | None]:
+        """What a worker is to do next, and what it is to wait for before it asks again; neither when it is replaced,
+        or nothing is left to do."""
         with self._lock:
             worker.turn = None
             if worker.replaced:
-                return None
+                return None, None
             if worker.job is None:
                 given = self._turns.ask()
                 if isinstance(given, asyncio.Future):
                     worker.turn = given
-                    return _Wait(given)
+                    return None, given
                 if given is None:
                     worker.over = True
-                    return None
+                    return None, None
                 worker.job, worker.over = self._job(*given), False
             if worker.job.pause_s:
-                return _Wait(self._paused(worker.job))
-            return worker.job.begun(self._begin)
+                return None, self._paused(worker.job)
+            return worker.job.begun(self._begin), None
 
     async def _paused(self, job: _Job) -> None:
         await self._repeating.sleep(job.pause_s)
