@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import threading
@@ -174,3 +175,43 @@ def test_a_folder_that_did_not_change_is_not_listed_again(
         world.begin(f"a#{number}")
         world.end(f"a#{number}")
     assert listed == []
+
+
+def test_where_several_run_at_once_one_look_serves_all_that_ended_since(world: Surroundings, tmp_path: Path) -> None:
+    together = Surroundings({"the project's folder": tmp_path}, expected=3, pause_s=math.inf)
+    together.begin("a#1")
+    (tmp_path / "left.txt").write_text("x")
+    assert together.end("a#1") == ()
+    together.begin("b#1")
+    os.environ["SEATRIAL_LEFT"] = "x"
+    assert together.end("b#1") == ()
+    together.begin("c#1")
+    left = together.end("c#1")
+    assert sorted(texts(left)) == [
+        "left.txt was made in the project's folder",
+        "the environment variable SEATRIAL_LEFT was set",
+    ]
+    assert {leftover.during for leftover in left} == {("a#1", "b#1", "c#1")}
+
+
+def test_the_last_that_begins_is_looked_at_and_all_after_it(world: Surroundings) -> None:
+    together = Surroundings(expected=2, pause_s=math.inf)
+    together.begin("a#1")
+    together.begin("b#1")
+    os.environ["SEATRIAL_LEFT"] = "x"
+    assert together.end("b#1") == ()  # held back: another one runs
+    (leftover,) = together.end("a#1")
+    assert leftover.during == ("a#1", "b#1")
+    together.begin("a#1")  # once more
+    os.environ["SEATRIAL_OTHER"] = "x"
+    assert texts(together.end("a#1")) == ["the environment variable SEATRIAL_OTHER was set"]
+
+
+def test_what_is_taken_back_before_the_next_look_is_no_leftover(world: Surroundings) -> None:
+    together = Surroundings(expected=2, pause_s=math.inf)
+    together.begin("a#1")
+    os.environ["SEATRIAL_LEFT"] = "x"
+    together.end("a#1")
+    together.begin("b#1")
+    del os.environ["SEATRIAL_LEFT"]
+    assert together.end("b#1") == ()

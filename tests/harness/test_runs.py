@@ -353,6 +353,25 @@ def test_leftovers_are_listed_with_the_trial_that_left_them_and_fail_nothing(
     assert api.load(run.folder).trials == run.trials
 
 
+def test_of_many_quick_trials_at_once_nothing_that_is_left_goes_untold(tmp_path: Path) -> None:
+    agent = """
+        import pathlib
+
+        async def answer(task):
+            if int(task) % 7 == 3:
+                pathlib.Path(__file__).with_name(f"left-{task}").touch()
+            return task
+    """
+    lines = [f'{{"id": "c{n}", "query": "{n}", "expected_answer": "{n}"}}\n' for n in range(102)]
+    files = {"cases/all.jsonl": "".join(lines), "quick_agent.py": agent}
+    run = api.run(write_project(tmp_path, files), agent="quick_agent:answer", concurrency=10)
+    told = {
+        left.what.split()[0]: left.during or (str(record.key),) for record in run.trials for left in record.leftovers
+    }
+    assert set(told) == {f"left-{n}" for n in range(3, 102, 7)}
+    assert all(f"c{name.removeprefix('left-')}#1" in during for name, during in told.items())
+
+
 def test_a_call_that_outlives_its_trial_is_a_thread_left_behind(tmp_path: Path) -> None:
     agent = """
         import threading

@@ -4,9 +4,9 @@ Environment variables, the working folder, threads, and the entries of a few fol
 microseconds, at the beginning and end of every trial. What is otherwise after a trial than before it is a Leftover. It
 fails no trial; it says that the trials after this one did not start where this one did.
 
-With several trials at once it cannot be told which of them did it. Then a leftover waits until every trial that was
-running when it was first seen has ended: what is gone by then (a variable set for the time of a trial) was none, and
-what is still there is reported once, with all of them named.
+With several trials at once it cannot be told which of them did it. Then one look a millisecond is enough, and a
+leftover waits until every trial has ended that ran since the look before the one that found it: what is gone by then (a
+variable set for the time of a trial) was none, and what is still there is reported once, with all of them named.
 
 Not looked at: what lies deeper in those folders or elsewhere, and state inside Python objects (fixtures watch module
 globals, `seatrial isolate` looks at all of the project's modules).
@@ -50,7 +50,7 @@ class _Seen:
 
     text: str
     during: tuple[str, ...]
-    """Trials that were running when it was first seen."""
+    """Trials that were running when it was first seen, or had ended since the look before."""
     waiting: set[str]
     """Those of them that still run."""
 
@@ -60,11 +60,13 @@ class Surroundings:
 
     `folders` are those whose entries are looked at, by what they are called in messages. A beginning trial looks only
     where the last look is `pause_s` old: who begins so soon after another one has ended, or while others run, may be
-    named for what was done in between.
+    named for what was done in between. `expected` is how many trials are certain to begin where several run at once;
+    until the last of them has begun, an ending trial looks no more often than that either.
     """
 
-    def __init__(self, folders: Mapping[str, Path] = _NOWHERE, *, pause_s: float = 0.001) -> None:
+    def __init__(self, folders: Mapping[str, Path] = _NOWHERE, *, expected: int = 0, pause_s: float = 0.001) -> None:
         self._pause_s = pause_s
+        self._to_begin = expected
         self._looked = 0.0
         self._folders = {name: path.resolve() for name, path in folders.items()}
         named = {path: name for name, path in reversed(self._folders.items())}
@@ -73,6 +75,8 @@ class Surroundings:
         self._same = [part.same for part in self._parts]
         self._lock = threading.Lock()
         self._running: dict[str, None] = {}
+        self._ended: dict[str, None] = {}
+        """Trials that ended since the last look."""
         self._told: set[Key] = set()
         """Files of fixtures that were reported: unlike all else they stay different from what they were."""
         self._seen: dict[Key, _Seen] = {}
@@ -86,9 +90,10 @@ class Surroundings:
             if time.monotonic() - self._looked > self._pause_s:
                 self._look_afresh()
             self._running[trial] = None
+            self._to_begin -= 1
 
     def _look_afresh(self) -> None:
-        if self._running:
+        if self._running or self._ended:
             self._look({})
             return
         for part in self._parts:
@@ -100,10 +105,18 @@ class Surroundings:
         `more` are (kind, text) of shared things that its own reset came from.
         """
         with self._lock:
+            if not more and self._can_wait():
+                self._running.pop(trial, None)
+                self._ended[trial] = None
+                return ()
             self._look({pair: pair[1] for pair in more if pair not in self._told} if more else _NONE)
             self._running.pop(trial, None)
             found = self._settled(trial) if self._seen else ()
         return _leftovers(found) if found else ()
+
+    def _can_wait(self) -> bool:
+        """Whether another trial will look for this one, too."""
+        return self._to_begin > 0 and not self._seen and time.monotonic() - self._looked < self._pause_s
 
     def _settled(self, ended: str) -> list[tuple[Key, _Seen]]:
         """What waits for no trial any more; from now on it is how things are."""
@@ -122,15 +135,17 @@ class Surroundings:
         """Take note of what is otherwise now, and forget what is no longer so."""
         self._looked = time.monotonic()
         if not more and not self._seen and self._all_same():
+            self._ended.clear()
             return
         now: dict[Key, str] = dict(more)
         for part in self._parts:
             now.update({} if part.same() else part.differences())
         for key in [key for key in self._seen if key not in now and key[0] not in ("fixture", "database")]:
             del self._seen[key]
+        during = (*self._ended, *self._running)
+        self._ended.clear()
         for key, text in now.items():
-            running = tuple(self._running)
-            self._seen.setdefault(key, _Seen(text, running, set(running))).text = text
+            self._seen.setdefault(key, _Seen(text, during, set(self._running))).text = text
 
     def _all_same(self) -> bool:
         for same in self._same:  # noqa: SIM110  a generator would cost as much as a look

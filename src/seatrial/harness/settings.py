@@ -27,5 +27,13 @@ def settings_for(planned: Plan, debugger: Callable[[BaseException], None] | None
         rates=Rates(project.rates),
         judges=None if project.judge_concurrency is None else Places(project.judge_concurrency),
         on_agent_error=debugger,
-        surroundings=Surroundings({"the project's folder": Path(project.root), "the working folder": Path()}),
+        surroundings=Surroundings(
+            {"the project's folder": Path(project.root), "the working folder": Path()}, expected=_certain(planned)
+        ),
     )
+
+
+def _certain(planned: Plan) -> int:
+    """How many trials will begin for certain; 0 where they run one by one, or nobody knows."""
+    open_ended = planned.resumes or planned.info.curtailed or planned.budget.limited
+    return 0 if planned.concurrency == 1 or open_ended else planned.total
