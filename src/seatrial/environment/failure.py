@@ -1,16 +1,17 @@
 """What surroundings raise: FixtureError when they broke, TrialOver when someone uses them too late.
 
 Code of users (fixtures, observers, simulated users, graders) may raise anything, SystemExit and KeyboardInterrupt too,
-and it stays that code's failure. The one exception that passes through is the cancellation of the task that runs it.
+and it stays that code's failure. The one exception that passes through is the harness's own cancellation.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["FixtureError", "TrialOver", "as_raised", "cancelled_by_us", "error_text", "fixture_part"]
+from seatrial.environment.cancelling import cancelled_by_us
+
+__all__ = ["FixtureError", "TrialOver", "as_raised", "error_text", "fixture_part"]
 
 
 _STOPPED = frozenset(
@@ -43,17 +44,6 @@ def fixture_part(what: str) -> Iterator[None]:
         if cancelled_by_us(error):
             raise
         raise FixtureError(f"{what}: {error_text(error)}") from error
-
-
-def cancelled_by_us(error: BaseException) -> bool:
-    """Whether an exception is the cancellation of this very task, and not a CancelledError that somebody raised."""
-    if not isinstance(error, asyncio.CancelledError):
-        return False
-    try:
-        task = asyncio.current_task()
-    except RuntimeError:  # a thread without a loop
-        return False
-    return task is not None and task.cancelling() > 0
 
 
 def as_raised(error: BaseException) -> BaseException:

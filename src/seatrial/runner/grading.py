@@ -12,7 +12,8 @@ from seatrial.core.grade import Grade, GraderFailure
 from seatrial.core.ports import Grader, GradingContext, PlannedCase
 from seatrial.core.trace import StopReason, Trace
 from seatrial.core.trial import InvalidReason, status_of
-from seatrial.environment.failure import as_raised, cancelled_by_us
+from seatrial.environment.cancelling import cancelled_by_us
+from seatrial.environment.failure import as_raised
 from seatrial.runner.threads import in_thread
 from seatrial.runner.waiting import Places
 

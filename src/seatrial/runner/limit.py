@@ -14,6 +14,8 @@ from functools import partial
 from types import TracebackType, coroutine
 from typing import Any, TypeVar
 
+from seatrial.environment.cancelling import cancelled_by_us
+
 __all__ = ["TimeLimit"]
 
 T = TypeVar("T")
@@ -32,7 +34,6 @@ class TimeLimit:
     def __enter__(self) -> TimeLimit:
         self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[Any] = asyncio.current_task(self._loop)  # type: ignore[assignment]  # within one
-        self._cancelling = self._task.cancelling()
         self._over = False
         self._when = self._loop.time() + self._seconds
         return self
@@ -43,8 +44,10 @@ class TimeLimit:
         self._over = True
         if self._timer is not None:
             self._timer.cancel()
-        if self.expired and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
-            raise TimeoutError from error
+        if self.expired:
+            self._task.uncancel()
+            if isinstance(error, asyncio.CancelledError) and not cancelled_by_us(error):
+                raise TimeoutError from error
 
     def extend(self, seconds: float) -> None:
         """Add the time in which the agent has to wait for its turn; from any thread. `on_wait` is told as well."""

@@ -9,6 +9,7 @@ and whoever takes it over brings it to its end from there.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 from collections.abc import Callable, Mapping
@@ -18,6 +19,7 @@ from seatrial.core.ports import Agent, GradingContext, PlannedCase
 from seatrial.core.trace import AgentError, StopReason, Trace
 from seatrial.core.trial import InvalidReason, Leftover, TrialRecord
 from seatrial.core.usage import Price
+from seatrial.environment.cancelling import cancelled_by_us
 from seatrial.environment.log import Log
 from seatrial.environment.model_proxy.address import ProxyAddress, TrialCalls
 from seatrial.environment.model_proxy.variables import own_addresses
@@ -61,6 +63,9 @@ def seed_of(run_seed: int, case_id: str, trial_index: int) -> int:
     """The trial's own seed: the same for the same run seed, case and trial number, in any order of running."""
     text = f"{run_seed}/{case_id}/{trial_index}"
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:6], "big")
+
+
+_CANCELLED_ITSELF = "the agent cancelled the task that it ran in"
 
 
 class Relieved(Exception):
@@ -111,10 +116,19 @@ class TrialAttempt:
         return None if deadline is None else deadline + self.environment.pace.waited_s
 
     async def run(self) -> tuple[TrialRecord, Trace]:
-        """Bring the attempt to its end; every failure but a cancellation is in the record, never raised.
+        """Bring the attempt to its end; every failure but the harness's cancellation is in the record, never raised.
 
         Raises Relieved when it was cut short meanwhile: then another call of `run` has taken over.
         """
+        while True:
+            try:
+                return await self._from_here()
+            except asyncio.CancelledError as error:
+                if cancelled_by_us(error):
+                    raise
+                self.cut_short(StopReason.AGENT_ERROR, detail=_CANCELLED_ITSELF)
+
+    async def _from_here(self) -> tuple[TrialRecord, Trace]:
         course = self._course
         leftovers: tuple[Leftover, ...] = ()
         try:

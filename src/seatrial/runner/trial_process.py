@@ -36,6 +36,7 @@ from seatrial.core.encoding import dumps, to_json
 from seatrial.core.ports import Agent, PlannedCase
 from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
+from seatrial.environment.cancelling import Hold
 from seatrial.environment.pace import Kind
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.errors import SeatrialError
@@ -126,7 +127,7 @@ def _run(bench: Bench, job: dict[str, Any], wire: _Wire) -> None:
         attempt.on_agent = lambda begins: wire.send({"agent": begins})
         loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)
-        record, trace = until_done(loop, loop.create_task(attempt.run()))
+        record, trace = until_done(loop, loop.create_task(attempt.run(), context=Hold().context()))
         wire.send(_result(record, trace))
 
 

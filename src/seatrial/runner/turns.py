@@ -18,7 +18,8 @@ from seatrial.core.encoding import to_json
 from seatrial.core.ports import Agent, Answer, Session, TurnInput
 from seatrial.core.trace import AgentError, StopReason, text_of
 from seatrial.core.trial import InvalidReason
-from seatrial.environment.failure import FixtureError, as_raised, cancelled_by_us
+from seatrial.environment.cancelling import cancelled_by_us, pass_over_strays
+from seatrial.environment.failure import FixtureError, as_raised
 from seatrial.environment.recorder import StepLimitReached
 from seatrial.environment.spending import CostLimitReached
 from seatrial.environment.trial import TrialEnvironment
@@ -70,6 +71,7 @@ async def agent_turns(
             on_error(raised)
     finally:
         course.deadline = None
+        await pass_over_strays()
     if course.stop_reason is StopReason.WAITING_APPROVAL:
         course.waits_as_scripted = environment.waits_as_scripted
     _note_limits(environment, course)

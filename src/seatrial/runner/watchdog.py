@@ -16,6 +16,8 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
+from seatrial.environment.cancelling import Hold
+
 __all__ = ["LoopThread", "until_done"]
 
 Owner = TypeVar("Owner")
@@ -29,15 +31,16 @@ _LEFT_OVER_S = 1.0
 class LoopThread(Generic[Owner]):
     """Works through `work(owner)` of every owner in one loop, in a daemon thread.
 
+    Where that gives True it is begun once more, in a task and a context of its own: nothing of what ran before is left.
     `ended` resolves when all have ended that were not let go; it carries the first error, which stops the others.
     """
 
-    def __init__(self, work: Callable[[Owner], Coroutine[Any, Any, None]], owners: list[Owner]) -> None:
+    def __init__(self, work: Callable[[Owner], Coroutine[Any, Any, bool]], owners: list[Owner]) -> None:
         self.ended: Future[None] = Future()
         self._work = work
         self._loop = asyncio.new_event_loop()
         self._loop.set_task_factory(self._new_task)
-        self._crew: dict[Owner, Task] = {}
+        self._crew: dict[Owner, tuple[Task, Hold]] = {}
         self._owners: WeakKeyDictionary[Task, Owner] = WeakKeyDictionary()
         self._turned = True
         self._over = self._loop.create_future()
@@ -130,31 +133,45 @@ class LoopThread(Generic[Owner]):
             if self._crew:
                 await self._over
         finally:
-            crew = set(self._crew.values())
-            for task in crew:
-                task.cancel()
-            await _wait(crew)
+            crew = list(self._crew.values())
+            for task, hold in crew:
+                _let_go(task, hold)
+            await _wait({task for task, _ in crew})
 
     def _hire(self, owner: Owner) -> None:
-        task = self._loop.create_task(self._work(owner))
-        self._crew[owner] = task
+        self._employ(owner, Hold())
+
+    def _employ(self, owner: Owner, hold: Hold) -> None:
+        task = self._loop.create_task(self._work(owner), context=hold.context())
+        self._crew[owner] = task, hold
         self._owners[task] = owner
         task.add_done_callback(partial(self._left, owner))
 
     def _replace(self, old: Owner, new: Owner) -> None:
         self._hire(new)
-        task = self._crew.pop(old, None)
-        if task is not None:
-            task.cancel()
+        if old in self._crew:
+            _let_go(*self._crew.pop(old))
 
     def _left(self, owner: Owner, task: Task) -> None:
         error = None if task.cancelled() else task.exception()
-        if self._crew.pop(owner, None) is None or self._over.done():
+        employed, hold = self._crew.get(owner, (None, None))
+        if employed is not task or hold is None:
+            return
+        if error is None and not task.cancelled() and task.result() and not hold.let_go:
+            self._employ(owner, hold)
+            return
+        del self._crew[owner]
+        if self._over.done():
             return
         if error is not None:
             self._over.set_exception(error)
         elif not self._crew:
             self._over.set_result(None)
+
+
+def _let_go(task: Task, hold: Hold) -> None:
+    hold.let_go = True
+    task.cancel()
 
 
 def until_done(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Result]) -> Result:

@@ -37,8 +37,6 @@ __all__ = ["GRACE_S", "Attempt", "Begin", "Repeating", "Running"]
 
 GRACE_S = 2.0
 """How long past its limit an agent may take to stop before it is given up."""
-_TURN_S = 0.001
-"""How long agents that never wait may keep the loop from turning."""
 _LOOK_S = 0.25
 """How often the watchdog looks."""
 
@@ -165,7 +163,6 @@ class Running:
         self._grace_s, self._repeats = grace_s, repeating is not None
         self._repeating = repeating or Repeating()
         self._stopped_at: float | None = None
-        self._held_since: float | None = None
         self._lock = threading.Lock()
         self._workers = [_Worker() for _ in range(concurrency)]
         surroundings.__enter__()
@@ -201,32 +198,21 @@ class Running:
 
     # --- the workers' side -------------------------------------------------------------------------------------------
 
-    async def _work(self, worker: _Worker) -> None:
-        while True:
-            attempt, until = self._next_attempt(worker)
-            if until is not None:
-                await until
-                continue
-            if attempt is None:
-                return
-            try:
-                record, trace = await attempt.run()
-            except Relieved:
-                return
-            self._hand_over(worker, record, trace)
-            if self._loop_held():  # by agents that never wait
-                await asyncio.sleep(0)
-
-    def _loop_held(self) -> bool:
-        """Whether trials ended one after another for so long that the loop must turn, for what is due in it."""
-        now, since = time.monotonic(), self._held_since
-        if since is None:
-            since = self._held_since = now
-            asyncio.get_running_loop().call_soon(self._let_go)
-        return now - since > _TURN_S
-
-    def _let_go(self) -> None:
-        self._held_since = None
+    async def _work(self, worker: _Worker) -> bool:
+        """One attempt, or one wait for it; whether there may be more to do. That has a task of its own: an agent may
+        cancel the one that it ran in long after its trial, and leave values in its context."""
+        attempt, until = self._next_attempt(worker)
+        if until is not None:
+            await until
+            return True
+        if attempt is None:
+            return False
+        try:
+            record, trace = await attempt.run()
+        except Relieved:
+            return False
+        self._hand_over(worker, record, trace)
+        return True
 
     def _next_attempt(self, worker: _Worker) -> tuple[Attempt | None, Awaitable[None] | None]:
         """What a worker is to do next, and what it is to wait for before it asks again; neither when it is replaced,
@@ -335,7 +321,6 @@ class Running:
             if not worker.over
         ]
         self._loop.cancel()
-        self._held_since = None
         self._loop = LoopThread(self._work, fresh)
 
     def _replacement(self, worker: _Worker, end: Mapping[str, Any]) -> _Worker:
