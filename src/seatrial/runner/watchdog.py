@@ -12,7 +12,6 @@ import contextlib
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
-from functools import partial
 from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -40,8 +39,9 @@ class LoopThread(Generic[Owner]):
         self._work = work
         self._loop = asyncio.new_event_loop()
         self._loop.set_task_factory(self._new_task)
-        self._crew: dict[Owner, tuple[Task, Hold]] = {}
+        self._crew: dict[Task, tuple[Owner, Hold]] = {}
         self._owners: WeakKeyDictionary[Task, Owner] = WeakKeyDictionary()
+        """Of the tasks that these start."""
         self._turned = True
         self._over = self._loop.create_future()
         self._main = self._loop.create_task(self._until_over(owners))
@@ -60,8 +60,13 @@ class LoopThread(Generic[Owner]):
 
     def running(self) -> Owner | None:
         """Whose code runs in the loop right now, in a task or one that it started; None when nobody's."""
-        task = asyncio.current_task(self._loop)
-        return None if task is None else self._owners.get(task)
+        return self._owner_of(asyncio.current_task(self._loop))
+
+    def _owner_of(self, task: Task | None) -> Owner | None:
+        if task is None:
+            return None
+        hired = self._crew.get(task)
+        return self._owners.get(task) if hired is None else hired[0]
 
     def replace(self, old: Owner, new: Owner) -> None:
         """Let `old` go (nobody waits for it any more) and let `new` work in its place."""
@@ -83,8 +88,7 @@ class LoopThread(Generic[Owner]):
     def _new_task(self, loop: asyncio.AbstractEventLoop, work: Any, **options: Any) -> Task:
         """A task belongs to whom the task belongs that makes it."""
         task: Task = asyncio.Task(work, loop=loop, **options)
-        maker = asyncio.current_task(loop)
-        owner = None if maker is None else self._owners.get(maker)
+        owner = self._owner_of(asyncio.current_task(loop))
         if owner is not None:
             self._owners[task] = owner
         return task
@@ -133,45 +137,42 @@ class LoopThread(Generic[Owner]):
             if self._crew:
                 await self._over
         finally:
-            crew = list(self._crew.values())
-            for task, hold in crew:
-                _let_go(task, hold)
-            await _wait({task for task, _ in crew})
+            crew = list(self._crew)
+            for task in crew:
+                self._let_go(task)
+            await _wait(set(crew))
 
     def _hire(self, owner: Owner) -> None:
         self._employ(owner, Hold())
 
     def _employ(self, owner: Owner, hold: Hold) -> None:
-        task = self._loop.create_task(self._work(owner), context=hold.context())
-        self._crew[owner] = task, hold
-        self._owners[task] = owner
-        task.add_done_callback(partial(self._left, owner))
+        task = self._loop.create_task(self._work(owner), name="seatrial-trial", context=hold.context())
+        self._crew[task] = owner, hold
+        task.add_done_callback(self._left)
 
     def _replace(self, old: Owner, new: Owner) -> None:
         self._hire(new)
-        if old in self._crew:
-            _let_go(*self._crew.pop(old))
+        for task in [task for task, (owner, _) in self._crew.items() if owner is old]:
+            self._let_go(task)
+            del self._crew[task]
 
-    def _left(self, owner: Owner, task: Task) -> None:
+    def _let_go(self, task: Task) -> None:
+        self._crew[task][1].let_go = True
+        task.cancel()
+
+    def _left(self, task: Task) -> None:
         error = None if task.cancelled() else task.exception()
-        employed, hold = self._crew.get(owner, (None, None))
-        if employed is not task or hold is None:
+        if task not in self._crew:
             return
+        owner, hold = self._crew.pop(task)
         if error is None and not task.cancelled() and task.result() and not hold.let_go:
             self._employ(owner, hold)
+        elif self._over.done():
             return
-        del self._crew[owner]
-        if self._over.done():
-            return
-        if error is not None:
+        elif error is not None:
             self._over.set_exception(error)
         elif not self._crew:
             self._over.set_result(None)
-
-
-def _let_go(task: Task, hold: Hold) -> None:
-    hold.let_go = True
-    task.cancel()
 
 
 def until_done(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Result]) -> Result:
