@@ -146,3 +146,30 @@ def test_what_an_agent_sets_in_its_context_reaches_no_other_trial() -> None:
 
     run(agent, "a", "b", "c")
     assert found == ["nothing"] * 3
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_an_agent_that_stops_the_loop_ends_no_run(concurrency: int) -> None:
+    async def agent(task: str) -> str:
+        if task == "stops":
+            asyncio.get_running_loop().stop()
+        await asyncio.sleep(0)
+        return task
+
+    names = ("a", "stops", "b", "c")
+    assert passed(run(agent, *names, concurrency=concurrency)) == set(names)
+
+
+def test_an_agent_that_cancels_every_task_of_the_loop_ends_what_is_in_flight_and_no_more() -> None:
+    async def agent(task: str) -> str:
+        if task == "all":
+            for each in asyncio.all_tasks():
+                if each is not asyncio.current_task():
+                    each.cancel()
+        else:
+            await asyncio.sleep(0.01)
+        return task
+
+    kept = run(agent, "a", "b", "all", *(f"later-{n}" for n in range(6)), concurrency=3)
+    assert {"all", *(f"later-{n}" for n in range(1, 6))} <= passed(kept)
+    assert {kept[name].stop_reason for name in ("a", "b")} == {StopReason.AGENT_ERROR}

@@ -43,6 +43,7 @@ class LoopThread(Generic[Owner]):
         self._owners: WeakKeyDictionary[Task, Owner] = WeakKeyDictionary()
         """Of the tasks that these start."""
         self._turned = True
+        self._cancelled = False
         self._over = self._loop.create_future()
         self._main = self._loop.create_task(self._until_over(owners))
         self._thread = threading.Thread(target=self._run, name="seatrial-loop", daemon=True)
@@ -74,6 +75,7 @@ class LoopThread(Generic[Owner]):
 
     def cancel(self) -> None:
         """Cancel everything in the loop, as soon as it turns."""
+        self._cancelled = True
         self._call(self._main.cancel)
 
     def _call(self, function: Callable[..., Any], *arguments: Any) -> None:
@@ -134,13 +136,23 @@ class LoopThread(Generic[Owner]):
         for owner in owners:
             self._hire(owner)
         try:
-            if self._crew:
-                await self._over
+            while self._crew and not self._over.done():
+                await self._waited()
+            if self._over.done():
+                self._over.result()
         finally:
             crew = list(self._crew)
             for task in crew:
                 self._let_go(task)
             await _wait(set(crew))
+
+    async def _waited(self) -> None:
+        """Wait for the end; what cancels every task of the loop but is not the harness changes nothing."""
+        try:
+            await asyncio.wait([self._over])
+        except asyncio.CancelledError:
+            if self._cancelled:
+                raise
 
     def _hire(self, owner: Owner) -> None:
         self._employ(owner, Hold())
@@ -165,7 +177,7 @@ class LoopThread(Generic[Owner]):
         if task not in self._crew:
             return
         owner, hold = self._crew.pop(task)
-        if error is None and not task.cancelled() and task.result() and not hold.let_go:
+        if not hold.let_go and (task.cancelled() or (error is None and task.result())):
             self._employ(owner, hold)
         elif self._over.done():
             return
@@ -178,11 +190,13 @@ class LoopThread(Generic[Owner]):
 def until_done(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Result]) -> Result:
     """Run the loop until the task is done, whatever an agent's own tasks and callbacks do to it; gives its result.
 
-    SystemExit and KeyboardInterrupt in any task or callback stop asyncio's loop; only the loop's owner may end it.
+    SystemExit and KeyboardInterrupt in any task or callback end asyncio's loop, and so does `loop.stop()`; only the
+    loop's owner may end it.
     """
+    task.add_done_callback(lambda _: loop.stop())
     while not task.done():
         try:
-            loop.run_until_complete(task)
+            loop.run_forever()
         except (SystemExit, KeyboardInterrupt):
             if task.done():
                 raise

@@ -219,7 +219,7 @@ class Running:
         or nothing is left to do."""
         with self._lock:
             worker.turn = None
-            if worker.replaced:
+            if worker.replaced or self._stop.requested:
                 return None, None
             if worker.job is None:
                 given = self._turns.ask()
