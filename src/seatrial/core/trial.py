@@ -63,6 +63,8 @@ class LeftoverKind(Word):
     CWD = "cwd"
     """The process's working folder."""
     THREAD = "thread"
+    STREAM = "stream"
+    """`sys.stdout` or `sys.stderr`."""
     FILE = "file"
     """An entry in the working folder or the project's folder."""
     FIXTURE = "fixture"
