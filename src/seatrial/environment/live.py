@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from seatrial.core.encoding import to_json
+from seatrial.core.figures import figure_of
 from seatrial.core.trace import (
     Approval,
     CallState,
@@ -180,8 +181,8 @@ class LiveRecorder:
             fields = self._entries.fields(number)
             if model is not None:
                 fields["model"] = model
-            fields["latency_ms"] = self._entries.since(fields["at_ms"]) if latency_ms is None else latency_ms
-            fields.update(usage=usage, cost_usd=cost_usd, error=None if error is None else error_text(error))
+            fields["latency_ms"] = self._entries.since(fields["at_ms"]) if latency_ms is None else figure_of(latency_ms)
+            fields.update(usage=usage, cost_usd=figure_of(cost_usd), error=None if error is None else error_text(error))
             self._entries.changed(number)
         self.spending.add_call(fields["model"], usage, cost_usd)
 
@@ -272,7 +273,7 @@ class LiveRecorder:
             "result": result_json,
             "told": told_json if told_json != result_json else None,
             "error": None if error is None else error_text(error),
-            "duration_ms": self._entries.since(fields["at_ms"]) if duration_ms is None else duration_ms,
+            "duration_ms": self._entries.since(fields["at_ms"]) if duration_ms is None else figure_of(duration_ms),
         }
         with self._lock:
             ended["ended"] = len(self._entries.all) + 1

@@ -12,6 +12,7 @@ from typing import Any
 
 from seatrial.core.agent_run import HandoffEvent, ModelCall, ToolCall
 from seatrial.core.encoding import to_json
+from seatrial.core.figures import figure_of
 from seatrial.core.trace import CallState, Usage
 from seatrial.errors import did_you_mean
 
@@ -102,11 +103,12 @@ def _count(value: Any, name: str) -> int | None:
 
 
 def figure(value: Any, name: str) -> float | None:
-    """A finite number of 0 or more, or None."""
+    """A finite number of 0 or more, or None, which a number too large to be measured is too."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name} must be a number or None, not {value!r} ({type(value).__name__})")
-    if not (math.isfinite(value) and value >= 0):
+    if value < 0 or (isinstance(value, float) and not math.isfinite(value)):
         raise ValueError(f"{name} must be a finite number of 0 or more, not {value!r}")
-    return float(value)
+    known = figure_of(value)
+    return None if known is None else float(known)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from seatrial.core.figures import figure_of
 from seatrial.core.ports import Agent, GradingContext, PlannedCase
 from seatrial.core.trace import Handoff, Message, ModelCallEvent, Observable, StopReason, ToolCallEvent, Trace
 from seatrial.core.trajectory import trace_tallies
@@ -67,7 +68,7 @@ def _cost(trace: Trace, course: Course, prices: Mapping[str, Price]) -> float | 
     """The agent's own estimate when it gave one for every turn, else by model call; None = unknown."""
     reported = [cost for cost in course.reported_costs if cost is not None]
     if reported and len(reported) == len(course.reported_costs):
-        return sum(reported)
+        return figure_of(sum(reported))
     if not trace.saw(Observable.MODEL_CALLS):
         return None
     return cost_of_calls(trace.of(ModelCallEvent), prices)
@@ -94,7 +95,7 @@ def record_of(
             **_happened(trace),
             "cost_usd": context.cost_usd,
             "judge_cost_usd": grading.judge_cost_usd,
-            "latency_ms": course.latency_ms,
+            "latency_ms": figure_of(course.latency_ms),
             "seed": course.seed,
             "started": course.started,
             "case_digest": planned.digest,
