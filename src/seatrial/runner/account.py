@@ -11,7 +11,7 @@ from seatrial.core.figures import figure_of
 from seatrial.core.ports import Agent, GradingContext, PlannedCase
 from seatrial.core.trace import Handoff, Message, ModelCallEvent, Observable, StopReason, ToolCallEvent, Trace
 from seatrial.core.trajectory import trace_tallies
-from seatrial.core.trial import TrialRecord
+from seatrial.core.trial import InvalidReason, TrialRecord
 from seatrial.core.usage import Price, cost_of_calls, sum_tokens
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.runner.course import Course
@@ -24,6 +24,8 @@ def trace_of(environment: TrialEnvironment, agent: Agent[TrialEnvironment], cour
     """What happened, as far as it was observed."""
     recorder = environment.recorder
     events = recorder.freeze()
+    if recorder.problems and course.broken is None:
+        course.broken, course.detail = InvalidReason.HARNESS, f"trace: {recorder.problems[0]}"
     observes = agent.observes | recorder.observes
     unobserved = recorder.unobserved
     kinds = [type(event) for event in events]
