@@ -68,13 +68,26 @@ def test_a_tool_that_says_it_failed_is_failed() -> None:
 
 
 def test_an_exception_ends_the_run_and_calls_beside_it_are_kept() -> None:
+    added = asyncio.Event()
+    hooks = Hooks[Any]()
+
+    @hooks.on.after_tool_execute
+    async def note(ctx: Any, *, call: Any, tool_def: Any, args: Any, result: Any) -> Any:
+        added.set()
+        return result
+
     async def forever() -> str:
         """Never end."""
         await asyncio.Event().wait()
         return ""
 
+    async def boom(x: str) -> str:
+        """Fail once the call of `add` has ended."""
+        await added.wait()
+        raise ValueError(f"boom {x}")
+
     calls = [("add", {"a": 1}), ("forever", {}), ("boom", {"x": "y"})]
-    driven = drive(solo(say(calls=calls), tools=(add, forever, boom)))
+    driven = drive(solo(say(calls=calls), tools=(add, forever, boom), capabilities=[hooks]))
     assert driven.trace.stop_reason is StopReason.AGENT_ERROR
     assert driven.trace.error is not None
     assert driven.trace.error.summary == "raised ValueError: boom y"

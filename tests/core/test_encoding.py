@@ -138,10 +138,42 @@ def test_a_mapping_that_looks_like_a_mark_stays_a_mapping() -> None:
     assert from_json(strictly(dumps(to_json(value)))) == value
 
 
-@pytest.mark.parametrize("mark", [("float", "x"), ("decimal", "x"), ("bytes", "é"), ("mapping", "["), ("mapping", "1")])
+@pytest.mark.parametrize(
+    "mark",
+    [
+        ("float", "x"),
+        ("decimal", "x"),
+        ("bytes", "é"),
+        ("bytes", "!!!!"),
+        ("mapping", "["),
+        ("mapping", "1"),
+        ("mapping", '["ab"]'),
+        ("mapping", '{"ab": 1}'),
+        ("mapping", "[[[], 1]]"),
+        ("mapping", "[" * 100_000),
+    ],
+)
 def test_a_mark_that_nobody_wrote_stays_as_it_is(mark: tuple[str, str]) -> None:
     marked = {"$type": mark[0], "value": mark[1]}
     assert from_json(marked) == marked
+
+
+kinds = st.sampled_from(["float", "decimal", "bytes", "set", "datetime", "dataclass", "mapping", "object", "integer"])
+odd_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | any_text,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.fixed_dictionaries({"$type": kinds | inner, "value": inner | inner.map(json.dumps)})
+        | st.dictionaries(any_text, inner, max_size=3)
+    ),
+    max_leaves=10,
+)
+
+
+@given(odd_json)
+def test_whatever_looks_like_a_mark_is_read_without_raising_and_kept_by_encoding_it(data: object) -> None:
+    from_json(data)
+    assert from_json(to_json(data)) == normal(data)
 
 
 def test_a_copy_is_not_touched_by_later_changes() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import json
 import math
 from decimal import Decimal
 from typing import Any
@@ -149,6 +150,54 @@ def test_a_long_chain_of_augmentations_does_not_exhaust_the_stack() -> None:
 )
 def test_matching_rules(expected: Any, actual: Any, reason: list[str]) -> None:
     assert why(expected, actual) == reason
+
+
+KINDS = ("float", "decimal", "bytes", "set", "datetime", "dataclass", "mapping", "object", "cycle", "integer", "any")
+ODD = st.recursive(
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.fixed_dictionaries({"$type": st.sampled_from(KINDS) | inner, "value": inner | inner.map(json.dumps)})
+        | st.dictionaries(KEYS, inner, max_size=3)
+    ),
+    max_leaves=10,
+)
+MATCHERS = (
+    SCALARS
+    | st.sampled_from([{"$any": True}, {"$type": "object"}, {"$contains": 1}, {"$unordered": [1]}, {"$gt": 1}])
+    | st.sampled_from(
+        [{"$regex": "x"}, {"$folded": "x"}, {"$number_text": 1}, {"$approx": {"value": 1, "tolerance": 1}}]
+    )
+)
+
+
+@given(MATCHERS | ODD, ODD)
+def test_data_that_looks_like_a_mark_raises_nothing(matcher: Any, data: Any) -> None:
+    if problem_with_matcher(matcher) is None:
+        why(matcher, data)
+        why(matcher, to_json(data))
+        why({"outcome": matcher}, {"outcome": to_json(data)})
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"$type": "mapping", "value": 3},
+        {"$type": "set", "value": [1, 2]},
+        {"$type": "set", "value": "{}"},
+        {"$type": "dataclass", "value": "x 3"},
+        {"$type": [], "value": 1},
+        {"$type": "mapping", "value": '[["a", 1]]'},
+        {"$type": "mapping", "value": {"$type": "mapping", "value": 3}},
+    ],
+)
+def test_what_only_looks_like_a_mark_is_a_mapping_like_any_other(data: Any) -> None:
+    encoded = to_json({"status": data})
+    assert why({"status": {"value": data["value"]}}, encoded) == []
+    assert why({"status": {"$type": "object"}}, encoded) == []
+    (reason,) = why({"status": "issued"}, encoded)
+    assert reason.startswith("status: expected 'issued' (string), got {")
+    assert reason.endswith("(object)")
 
 
 @pytest.mark.parametrize("matcher", [1, {"$gt": 0}, {"$lte": 0}, {"$approx": {"value": 0, "tolerance": 9}}, math.nan])

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from enum import StrEnum
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.core.agent_run import HandoffEvent, ModelCall, ToolCall
-from seatrial.core.encoding import dumps
-from seatrial.core.trace import Approval, CallState, Handoff, ModelCallEvent, Observable, ToolCallEvent, Usage
+from seatrial.core.encoding import dumps, line_of
+from seatrial.core.trace import Approval, CallState, Handoff, ModelCallEvent, Observable, ToolCallEvent, Trace, Usage
 from seatrial.environment.failure import TrialOver
 from seatrial.environment.recorder import Recorder, StepLimitReached, error_text, read_arguments
 
@@ -26,6 +28,7 @@ from seatrial.environment.recorder import Recorder, StepLimitReached, error_text
         ({"a": 1}, {"a": 1}, False),
         ('{"a": 1}', {"a": 1}, False),
         ("[]", "[]", True),
+        ("[" * 100_000, "[" * 100_000, True),
         ("{'a': 1}", "{'a': 1}", True),
         ([1], [1], True),
         (5, 5, True),
@@ -61,6 +64,60 @@ def test_calls_are_built_as_validation_builds_them() -> None:
     assert [event.state for event in events] == ["executed", "failed", "executed", "failed"]
     assert [(event.number, event.ended) for event in events] == [(1, 2), (2, 3), (3, 4), (4, None)]
     assert [event.attempt for event in events] == [1, 2, 1, 1]
+
+
+class Kind(StrEnum):
+    A = "a"
+
+
+odd = st.sampled_from([None, "x", "\ud800", 3, 2.5, ["a"], object(), Kind.A, ValueError("no"), {"a": 1}])
+
+
+@given(odd, odd, odd, odd, odd)
+def test_whatever_an_adapter_takes_for_a_name_or_an_id_reads_back(
+    name: Any, agent: Any, call_id: Any, value: Any, more: Any
+) -> None:
+    recorder = Recorder()
+    recorder.message(name, value, agent=agent)
+    recorder.end_model_call(recorder.begin_model_call(name, agent=agent), model=more, error=value)
+    call = recorder.begin_tool_call(name, value, call_id=call_id, agent=agent, asked=more)
+    recorder.end_tool_call(call, result=value, error=more, told=name)
+    recorder.end_tool_call(recorder.begin_tool_call("transfer_to_x", value, agent=agent), result=value)
+    recorder.handoff(name, more, reason=value)
+    recorder.approval(name, value, "edited", approved_arguments=more, approver=more, call_id=call_id, agent=agent)
+    recorder.retrieval(value, [more], agent=agent)
+    recorder.guardrail(name, more, value, agent=agent)
+    recorder.safety(name, value, agent=agent)
+    recorder.error(ValueError(value), agent=agent)
+    events = recorder.freeze()
+    assert recorder.problems == []
+    stored = json.loads(line_of(Trace(events=events)))
+    assert Trace.model_validate(stored).events == tuple(events)
+
+
+def test_an_event_that_cannot_be_made_is_told_and_the_others_are_kept() -> None:
+    recorder = Recorder()
+    recorder.end_tool_call(recorder.begin_tool_call("search"))
+    recorder.approval("pay", {}, "maybe")
+    recorder.amend(recorder.begin_tool_call("pay"), attempt="often")
+    first, second, third = recorder.freeze()
+    assert (first.kind, second.kind, third.kind) == ("tool_call", "error", "error")
+    assert [event.number for event in (first, second, third)] == [1, 2, 3]
+    assert [problem.partition(": Input")[0] for problem in recorder.problems] == [
+        "event 2 (approval) cannot be kept (decision",
+        "event 3 (tool_call) cannot be kept (attempt",
+    ]
+
+
+def test_what_is_learnt_late_and_raises_is_told_and_loses_nothing() -> None:
+    def learn() -> None:
+        raise KeyError("no span")
+
+    recorder = Recorder()
+    recorder.begin_model_call("m")
+    recorder.on_freeze = learn
+    assert [event.kind for event in recorder.freeze()] == ["model_call"]
+    assert recorder.problems == ["what the agent left cannot be read: KeyError: 'no span'"]
 
 
 def test_a_call_that_never_ended_has_failed() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import pickle
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,6 +45,17 @@ def texts(leftovers: tuple[Leftover, ...]) -> list[str]:
 def test_a_trial_that_leaves_nothing_has_no_leftovers(world: Surroundings) -> None:
     world.begin("a#1")
     assert world.end("a#1") == ()
+
+
+def test_a_stream_that_was_replaced_is_told_once(world: Surroundings, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.begin("a#1")
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    assert world.end("a#1") == (Leftover(kind="stream", what="sys.stdout was replaced"),)
+    world.begin("b#1")
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    assert texts(world.end("b#1")) == ["sys.stderr was replaced"]
+    world.begin("c#1")
+    assert world.end("c#1") == ()
 
 
 def test_variables_are_named_without_their_values(world: Surroundings) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import re
 import stat
 import sys
 import threading
@@ -302,3 +303,19 @@ def test_a_leak_names_the_trials_that_may_have_done_it(make_trial: Any, memory: 
     for trial in (first, second):
         with pytest.raises(FixtureError, match="at the same time ran a-case#1"):
             trial.clean_up()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda trial: trial.tool(len, agent=3), "the agent of a tool must be text or None, not 3 (int)"),
+        (lambda trial: trial.approve(3, {}), "the action to approve must be text, not 3 (int)"),
+        (lambda trial: trial.approve("pay", {}, call_id=3), "the call_id of an approval must be text or None"),
+        (lambda trial: trial.approve("pay", {}, agent=["x"]), "the agent of an approval must be text or None"),
+    ],
+)
+def test_a_name_or_id_that_is_no_text_is_refused_where_it_is_given(make_trial: Any, call: Any, message: str) -> None:
+    trial = make_trial()
+    with pytest.raises(TypeError, match=re.escape(message)):
+        call(trial)
+    assert trial.recorder.freeze() == ()

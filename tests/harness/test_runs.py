@@ -408,3 +408,13 @@ def test_with_company_the_trials_that_may_have_left_it_are_named(
     assert [leftover.during for record in run.trials for leftover in record.leftovers] == [("a#1", "b#1")]
     (problem,) = (problem for problem in run.summary()["problems"] if problem["kind"] == "leftovers")
     assert problem["message"].endswith(", during a#1, b#1")
+
+
+def test_costs_beyond_measure_are_unknown_in_a_run_and_in_the_comparison_of_it(tmp_path: Path) -> None:
+    write_project(tmp_path, {"cases/a.yaml": case("a")})
+    run = api.run(tmp_path, agent=lambda task: api.AgentRun(task, estimated_cost_usd=1.7e308), trials=2)
+    cost = run.summary()["figures"]["cost"]["total"]
+    assert (cost["known_usd"], cost["unknown"]) == (0.0, 2)
+    records = run.folder / "trials.jsonl"
+    assert records.read_text().count('"cost_usd":null') >= 2
+    assert api.compare(run.folder, run.folder).exit_code == 0

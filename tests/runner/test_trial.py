@@ -513,3 +513,14 @@ def test_what_the_agent_estimates_wins_over_the_price_table() -> None:
 def test_seeds_differ_between_trials_and_cases_and_repeat_for_the_same() -> None:
     assert seed_of(1, "a", 1) == seed_of(1, "a", 1)
     assert len({seed_of(1, "a", 1), seed_of(1, "a", 2), seed_of(1, "b", 1), seed_of(2, "a", 1)}) == 4
+
+
+def test_an_event_that_cannot_be_kept_makes_its_trial_invalid_and_ends_nothing() -> None:
+    def agent(task: str) -> str:
+        current_trial().recorder.approval("pay", {}, "maybe")
+        return task
+
+    record, trace = trial(agent, Case(id="c", input="hello", expected={"answer": "hello"}))
+    assert (record.status, record.invalid_reason) == (TrialStatus.INVALID, InvalidReason.HARNESS)
+    assert record.detail.startswith("trace: event 2 (approval) cannot be kept (decision: Input should be ")
+    assert [event.kind for event in trace.events] == ["message", "error"]

@@ -102,7 +102,7 @@ def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
         RunFolder(tmp_path)
 
 
-@pytest.mark.parametrize("output", ["x" * 70_000, ["y" * 70_000], "\ud835" + "z" * 70_000])
+@pytest.mark.parametrize("output", ["x" * 70_000, ["y" * 70_000], "\ud835" + "z" * 70_000, {"\ud835": "z" * 70_000}])
 def test_a_large_output_goes_whole_to_a_file_and_its_start_to_the_record(tmp_path: Path, output: Any) -> None:
     run = write_run(tmp_path, (record(output=output), Trace()))
     (kept,) = run.records()

@@ -26,7 +26,7 @@ from typing import Any
 import orjson
 from pydantic import BaseModel
 
-__all__ = ["SHOWN", "digest", "dumps", "from_json", "indented", "line_of", "shortened", "to_json"]
+__all__ = ["SHOWN", "digest", "dumps", "from_json", "indented", "line_of", "pairs_of", "shortened", "to_json"]
 
 Json = Any
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
@@ -156,15 +156,27 @@ def _read(marked: dict[str, str]) -> Any:
     reader = _READERS.get(marked["$type"])
     try:
         return marked if reader is None else reader(marked["value"])
-    except (ValueError, TypeError, ArithmeticError):  # not written by `to_json`
+    except (ValueError, ArithmeticError, RecursionError):  # not written by `to_json`
         return marked
+
+
+def pairs_of(text: str) -> list[tuple[str, Json]]:
+    """Keys and values, as JSON data, from the text of a mark `mapping`. ValueError for any other text."""
+    pairs = json.loads(text)
+    if not isinstance(pairs, list) or not all(map(_is_pair, pairs)):
+        raise ValueError("a mapping is a list of its pairs")
+    return pairs
+
+
+def _is_pair(item: Json) -> bool:
+    return isinstance(item, list) and len(item) == 2 and isinstance(item[0], str)
 
 
 _READERS: dict[str, Any] = {
     "float": float,
     "decimal": decimal.Decimal,
-    "bytes": base64.b64decode,
-    "mapping": lambda text: {key: from_json(item) for key, item in json.loads(text)},
+    "bytes": functools.partial(base64.b64decode, validate=True),
+    "mapping": lambda text: {key: from_json(item) for key, item in pairs_of(text)},
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
+from seatrial.core.figures import MOST, KnownFigure
 from seatrial.core.frozen import Frozen, Word
 
 __all__ = ["Grade", "GraderFailure", "Tally", "Verdict"]
@@ -21,8 +22,8 @@ class Verdict(Word):
 class Tally(Frozen):
     """A named count for the summary: every ratio there is a sum of numerators over a sum of denominators."""
 
-    hit: float
-    of: float
+    hit: float = Field(ge=-MOST, le=MOST, allow_inf_nan=False)
+    of: float = Field(ge=-MOST, le=MOST, allow_inf_nan=False)
 
 
 class Grade(Frozen):
@@ -39,7 +40,7 @@ class Grade(Frozen):
     """Numbers of the events that it rests on."""
     required: bool = True
     """False: advisory, reported but never decisive."""
-    cost_usd: float | None = None
+    cost_usd: KnownFigure = None
     """What the model behind a judge cost; None: unknown, or no model was asked (see `TrialRecord.judge_cost_usd`)."""
     tallies: dict[str, Tally] = Field(default_factory=dict)
 

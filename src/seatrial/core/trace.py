@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import Field, field_validator
 
 from seatrial.core.encoding import dumps
+from seatrial.core.figures import KnownFigure
 from seatrial.core.frozen import Frozen, Word
 
 __all__ = [
@@ -137,9 +138,9 @@ class ModelCallEvent(_Event):
     model: str | None = None
     usage: Usage | None = None
     """None when the adapter saw no usage."""
-    cost_usd: float | None = None
+    cost_usd: KnownFigure = None
     """None when unknown: unknown is never free."""
-    latency_ms: float | None = None
+    latency_ms: KnownFigure = None
     error: str | None = None
 
 
@@ -161,7 +162,7 @@ class ToolCallEvent(_Event):
     """What the model was told, where that differs from `result`; else None."""
     error: str | None = None
     """`Type: message` of what the tool raised, or why it was refused or rejected."""
-    duration_ms: float | None = None
+    duration_ms: KnownFigure = None
     attempt: int = 1
     """The how-manieth try of the same call id."""
     ended: int | None = None

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
+from seatrial.core.figures import KnownFigure
 from seatrial.core.frozen import Frozen, Word
 from seatrial.core.grade import Grade, GraderFailure, Tally, Verdict
 from seatrial.core.trace import AgentError, StopReason
@@ -63,6 +64,8 @@ class LeftoverKind(Word):
     CWD = "cwd"
     """The process's working folder."""
     THREAD = "thread"
+    STREAM = "stream"
+    """`sys.stdout` or `sys.stderr`."""
     FILE = "file"
     """An entry in the working folder or the project's folder."""
     FIXTURE = "fixture"
@@ -118,11 +121,11 @@ class TrialRecord(Frozen):
     """Of the trace itself, whatever the case expects; see `seatrial.core.trajectory`."""
     models: tuple[str, ...] = ()
     tokens: Tokens = Tokens()
-    cost_usd: float | None = None
+    cost_usd: KnownFigure = None
     """Of the agent's model calls. None = unknown, never free."""
-    judge_cost_usd: float | None = 0.0
+    judge_cost_usd: KnownFigure = 0.0
     """Of the models behind judges. None = unknown; 0: no judge was asked."""
-    latency_ms: float | None = None
+    latency_ms: KnownFigure = None
     """The agent's own time: turns only, without reset, grading, waiting for a rate limit and back-off."""
     seed: int | None = None
     case_digest: str = ""

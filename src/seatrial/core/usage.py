@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import Field
 
+from seatrial.core.figures import figure_of
 from seatrial.core.frozen import Frozen
 from seatrial.core.trace import ModelCallEvent, Usage
 from seatrial.core.trial import Tokens
@@ -55,9 +56,9 @@ def cost_of_usage(
 ) -> float | None:
     """The same from its parts."""
     if cost_usd is not None:
-        return cost_usd
+        return figure_of(cost_usd)
     price = prices.get(model or "")
-    return None if price is None or usage is None else price.of(usage)
+    return None if price is None or usage is None else figure_of(price.of(usage))
 
 
 def cost_of_calls(calls: Iterable[ModelCallEvent], prices: Mapping[str, Price]) -> float | None:
@@ -68,7 +69,7 @@ def cost_of_calls(calls: Iterable[ModelCallEvent], prices: Mapping[str, Price]) 
         if cost is None:
             return None
         total += cost
-    return total
+    return figure_of(total)
 
 
 def summed(attempts: Iterable[Tokens]) -> Tokens:

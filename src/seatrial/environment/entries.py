@@ -25,7 +25,7 @@ from seatrial.core.trace import (
     Usage,
 )
 
-__all__ = ["Entries", "Entry"]
+__all__ = ["Entries", "Entry", "kind_name"]
 
 Entry = tuple[type, dict[str, Any]]
 """Kind and fields of one event. Its fields change as long as the trial lasts."""
@@ -38,6 +38,11 @@ _NAMES: dict[type, str] = {
     )
 }
 _KINDS = {name: kind for kind, name in _NAMES.items()}
+
+
+def kind_name(kind: type) -> str:
+    """The word for a sort of event: tool_call, message ..."""
+    return _NAMES[kind]
 
 
 class Entries:

@@ -6,8 +6,10 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from seatrial.core.trace import Approval, CallState, Event, Message, ToolCallEvent
-from seatrial.environment.entries import Entries
+from pydantic import ValidationError
+
+from seatrial.core.trace import Approval, CallState, ErrorEvent, Event, Message, ToolCallEvent
+from seatrial.environment.entries import Entries, kind_name
 from seatrial.environment.handing_over import is_handoff_tool
 from seatrial.environment.handoffs import OPEN
 
@@ -16,21 +18,36 @@ __all__ = ["events_of"]
 _NEVER_ENDED = {"state": CallState.FAILED, "error": "never ended"}
 
 
-def events_of(entries: Entries) -> tuple[Event, ...]:
+def events_of(entries: Entries, problems: list[str]) -> tuple[Event, ...]:
     """The events so far. A tool call that never ended has failed with `never ended`; a hand-off whose tool never ended
     was not completed.
 
     An approval that was denied or stayed unanswered, and of whose action there is no tool call, stopped that call: it
     stands at the end as a refused one.
+
+    An event that cannot be made, since an adapter recorded something else than it should, is an error event that says
+    so; what it says joins the `problems`.
     """
     with entries.lock:
         gone = sorted(entries.withdrawn)
         events = [
-            _event(kind, _moved_up(fields, gone) if gone else fields, checked=fields["number"] not in entries.unchecked)
+            _made(
+                kind, _moved_up(fields, gone) if gone else fields, fields["number"] not in entries.unchecked, problems
+            )
             for kind, fields in entries.all
             if fields["number"] not in gone
         ]
     return (*events, *_stopped_calls(events))
+
+
+def _made(kind: type, fields: dict[str, Any], checked: bool, problems: list[str]) -> Event:
+    try:
+        return _event(kind, fields, checked=checked)
+    except ValidationError as error:
+        wrong = ", ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+        problems.append(f"event {fields['number']} ({kind_name(kind)}) cannot be kept ({wrong})")
+        known = {name: fields[name] for name in ("number", "at_ms", "turn")}
+        return ErrorEvent.trusted({**known, "type": "ValidationError", "message": problems[-1]})
 
 
 def _event(kind: type, fields: dict[str, Any], *, checked: bool) -> Event:

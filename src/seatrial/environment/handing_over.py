@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from seatrial.environment.reports import read_arguments
+from seatrial.environment.reports import as_text, read_arguments
 
 __all__ = ["AskedHandoff", "asked_handoff", "handed_over", "is_handoff_tool"]
 
@@ -57,4 +57,4 @@ def handed_over(arguments: Mapping[str, Any]) -> tuple[str | None, dict[str, Any
         context.update(nested)
     elif nested is not None:
         context["context"] = nested
-    return (None if reason is None else str(reason)), context
+    return as_text(reason), context

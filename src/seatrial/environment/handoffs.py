@@ -12,6 +12,7 @@ from typing import Any
 from seatrial.core.encoding import to_json
 from seatrial.core.trace import Handoff
 from seatrial.environment.entries import Entries
+from seatrial.environment.reports import as_text
 
 __all__ = ["OPEN", "Handoffs"]
 
@@ -42,20 +43,21 @@ class Handoffs:
         step: int | None = None,
     ) -> int:
         """One more; gives its number, or that of the one that a tool has put on record since model call `step`."""
-        known = None if step is None else self._unclaimed(str(target), step)
+        source, target = as_text(source) or "", as_text(target) or ""
+        known = None if step is None else self._unclaimed(target, step)
         if known is not None:
-            self._entries.fill(known, step=step, source=str(source), agent=str(source))
+            self._entries.fill(known, step=step, source=source, agent=source)
             return known
         if completed:
             self.active_agent = target
         fields = {
-            "source": str(source),
-            "target": str(target),
-            "reason": None if reason is None else str(reason),
+            "source": source,
+            "target": target,
+            "reason": as_text(reason),
             "context": None if context is None else to_json(context),
             "completed": completed,
             "step": step,
-            "agent": str(source),
+            "agent": source,
         }
         return self._entries.begin(Handoff, fields)
 

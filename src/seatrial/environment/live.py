@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from seatrial.core.encoding import to_json
+from seatrial.core.figures import figure_of
 from seatrial.core.trace import (
     Approval,
     CallState,
@@ -30,7 +31,7 @@ from seatrial.environment.entries import Entries
 from seatrial.environment.failure import TrialOver, error_text
 from seatrial.environment.handing_over import asked_handoff, is_handoff_tool
 from seatrial.environment.handoffs import OPEN, Handoffs
-from seatrial.environment.reports import read_arguments
+from seatrial.environment.reports import as_text, read_arguments
 from seatrial.environment.spending import Spending
 
 __all__ = ["LiveRecorder", "StepLimitReached", "limit_of_its_own"]
@@ -47,6 +48,7 @@ def limit_of_its_own(limit: str, error: Exception) -> StepLimitReached:
 
 
 _HANDOFF = frozenset(Handoff.model_fields)
+_MAYBE = (str, type(None))
 
 
 class LiveRecorder:
@@ -155,15 +157,16 @@ class LiveRecorder:
 
     def message(self, role: str, content: Any, *, agent: str | None = None) -> int:
         """Something was said."""
-        who = None if agent is None else str(agent)
-        return self._entries.begin(Message, {"role": str(role), "content": to_json(content), "agent": who})
+        fields = {"role": as_text(role) or "", "content": to_json(content), "agent": as_text(agent)}
+        return self._entries.begin(Message, fields)
 
     def begin_model_call(self, model: str | None = None, *, agent: str | None = None) -> int:
         """A model call begins: one step. Raises StepLimitReached when there were as many as allowed, CostLimitReached
         when the trial may spend no more."""
-        self.spending.check_price(model)
+        name = as_text(model)
+        self.spending.check_price(name)
         self._count_model_call()
-        return self._entries.begin(ModelCallEvent, {"model": model, "agent": agent})
+        return self._entries.begin(ModelCallEvent, {"model": name, "agent": as_text(agent)})
 
     def end_model_call(
         self,
@@ -179,9 +182,9 @@ class LiveRecorder:
         with self._lock:
             fields = self._entries.fields(number)
             if model is not None:
-                fields["model"] = model
-            fields["latency_ms"] = self._entries.since(fields["at_ms"]) if latency_ms is None else latency_ms
-            fields.update(usage=usage, cost_usd=cost_usd, error=None if error is None else error_text(error))
+                fields["model"] = as_text(model)
+            fields["latency_ms"] = self._entries.since(fields["at_ms"]) if latency_ms is None else figure_of(latency_ms)
+            fields.update(usage=usage, cost_usd=figure_of(cost_usd), error=None if error is None else error_text(error))
             self._entries.changed(number)
         self.spending.add_call(fields["model"], usage, cost_usd)
 
@@ -205,7 +208,8 @@ class LiveRecorder:
         """
         if not reported:
             self.spending.check()
-        name = str(name)
+        if not (type(name) is str and isinstance(agent, _MAYBE) and isinstance(call_id, _MAYBE)):
+            name, agent, call_id = as_text(name) or "", as_text(agent), as_text(call_id)
         if is_handoff_tool(name):
             return self._begin_handoff(name, arguments, agent=agent, step=step)
         self._count_tool_call()
@@ -272,7 +276,7 @@ class LiveRecorder:
             "result": result_json,
             "told": told_json if told_json != result_json else None,
             "error": None if error is None else error_text(error),
-            "duration_ms": self._entries.since(fields["at_ms"]) if duration_ms is None else duration_ms,
+            "duration_ms": self._entries.since(fields["at_ms"]) if duration_ms is None else figure_of(duration_ms),
         }
         with self._lock:
             ended["ended"] = len(self._entries.all) + 1
@@ -364,25 +368,25 @@ class LiveRecorder:
     ) -> int:
         """An approval was asked for and answered (or stayed `unanswered`)."""
         fields = {
-            "action": action,
+            "action": as_text(action) or "",
             "arguments": read_arguments(arguments)[0],
             "decision": decision,
             "approved_arguments": None if approved_arguments is None else to_json(approved_arguments),
-            "approver": approver,
-            "call_id": call_id,
-            "agent": agent,
+            "approver": as_text(approver),
+            "call_id": as_text(call_id),
+            "agent": as_text(agent),
         }
         return self._entries.begin(Approval, fields, ended=True)
 
     def retrieval(self, query: Any, contexts: Any, *, agent: str | None = None) -> int:
         """Contexts were looked up."""
         found = tuple(to_json(list(contexts)))
-        return self._entries.begin(Retrieval, {"query": to_json(query), "contexts": found, "agent": agent})
+        return self._entries.begin(Retrieval, {"query": to_json(query), "contexts": found, "agent": as_text(agent)})
 
     def guardrail(self, name: str, passed: bool, details: Any = None, *, agent: str | None = None) -> int:
         """A guard of the agent itself spoke."""
-        fields = {"name": name, "passed": passed, "details": to_json(details), "agent": agent}
-        return self._entries.begin(Guardrail, fields)
+        known = {"name": as_text(name) or "", "passed": bool(passed)}
+        return self._entries.begin(Guardrail, {**known, "details": to_json(details), "agent": as_text(agent)})
 
     def fault(self, tool: str, fault: str, *, call: int | None = None, details: Any = None) -> int:
         """The fixture injected a fault."""
@@ -391,10 +395,11 @@ class LiveRecorder:
 
     def safety(self, event: str, evidence: Any = None, *, source: str = "harness", agent: str | None = None) -> int:
         """Something that must not happen was seen."""
-        fields = {"event": event, "evidence": to_json(evidence), "source": source, "agent": agent}
-        return self._entries.begin(SafetyEvent, fields)
+        known = {"event": as_text(event) or "", "evidence": to_json(evidence)}
+        return self._entries.begin(SafetyEvent, {**known, "source": source, "agent": as_text(agent)})
 
     def error(self, error: BaseException, *, agent: str | None = None) -> int:
         """An exception was seen."""
-        fields = {"type": type(error).__name__, "message": str(error), "agent": agent}
+        name = type(error).__name__
+        fields = {"type": name, "message": error_text(error).removeprefix(f"{name}: "), "agent": as_text(agent)}
         return self._entries.begin(ErrorEvent, fields)

@@ -6,12 +6,12 @@ by an agent's author, by a recorder in another process, or once the trial has en
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from seatrial.core.agent_run import HandoffEvent, ModelCall, ToolCall
 from seatrial.core.encoding import to_json
+from seatrial.core.figures import figure_of
 from seatrial.core.trace import CallState, Event, Handoff, ModelCallEvent, Observable, ToolCallEvent
 from seatrial.environment.failure import error_text
 from seatrial.environment.freezing import events_of
@@ -31,25 +31,32 @@ class Recorder(LiveRecorder):
         super().__init__(step_limit)
         self.on_freeze: Callable[[], None] | None = None
         """Called once, before the events are final: for an adapter that learns late what happened."""
+        self.problems: list[str] = []
+        """What went wrong when the events were made final: they are not all that happened."""
 
     def freeze(self) -> tuple[Event, ...]:
         """The events so far. A tool call that never ended has failed with `never ended`; a hand-off whose tool never
         ended was not completed.
 
         An approval that was denied or stayed unanswered, and of whose action there is no tool call, stopped that call:
-        it stands at the end as a refused one.
+        it stands at the end as a refused one. Never raises; see `problems`.
         """
         self._learn_late()
-        return events_of(self._entries)
+        return events_of(self._entries, self.problems)
 
     def _learn_late(self) -> None:
         learn, self.on_freeze = self.on_freeze, None
         if learn is None:
             return
         over, self._over = self._over, False
-        with contextlib.suppress(StepLimitReached, CostLimitReached):  # the trial has ended for a reason of its own
+        try:
             learn()
-        self._over = over
+        except (StepLimitReached, CostLimitReached):  # the trial has ended for a reason of its own
+            pass
+        except Exception as error:  # noqa: BLE001  an adapter reads what its agent left: no other trial's matter
+            self.problems.append(f"what the agent left cannot be read: {error_text(error)}")
+        finally:
+            self._over = over
 
     def apply(self, change: Mapping[str, Any]) -> None:
         """Make a change that a recorder elsewhere told of by `on_change`; in the order in which they were told."""
@@ -138,5 +145,5 @@ class Recorder(LiveRecorder):
         self._count_model_call()
         number = self._entries.begin(ModelCallEvent, {"model": call.model, "agent": agent or self.active_agent})
         self.end_model_call(number, usage=usage, cost_usd=call.cost_usd, error=call.error)
-        self.amend(number, latency_ms=call.latency_ms)
+        self.amend(number, latency_ms=figure_of(call.latency_ms))
         return number

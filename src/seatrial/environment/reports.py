@@ -12,11 +12,15 @@ from typing import Any
 
 from seatrial.core.agent_run import HandoffEvent, ModelCall, ToolCall
 from seatrial.core.encoding import to_json
+from seatrial.core.figures import figure_of
 from seatrial.core.trace import CallState, Usage
+from seatrial.environment.failure import error_text
 from seatrial.errors import did_you_mean
 
 __all__ = [
+    "as_text",
     "check_handoff",
+    "check_text",
     "check_tool_call",
     "figure",
     "read_arguments",
@@ -26,6 +30,13 @@ __all__ = [
 _NEVER_RAN = (CallState.REFUSED, CallState.UNKNOWN_TOOL, CallState.INVALID_ARGUMENTS)
 _MAYBE = (str, type(None))
 _COUNTS = ("input", "output", "cached", "cache_write", "reasoning")
+
+
+def as_text(value: Any) -> str | None:
+    """A name or an id as text, whatever a framework takes for one; None stays None."""
+    if value is None or type(value) is str:
+        return value
+    return str.__str__(value) if isinstance(value, str) else error_text(value)
 
 
 def read_arguments(arguments: Any) -> tuple[Any, bool]:
@@ -41,7 +52,7 @@ def read_arguments(arguments: Any) -> tuple[Any, bool]:
     if isinstance(arguments, str):
         try:
             parsed = json.loads(arguments)
-        except ValueError:
+        except (ValueError, RecursionError):
             return arguments, True
         return (parsed, False) if isinstance(parsed, dict) else (arguments, True)
     return to_json(arguments), True
@@ -51,9 +62,9 @@ def check_tool_call(call: ToolCall) -> CallState | None:
     """The state that the call names; None when it leaves that to its error. ValueError for one that its result or
     error contradicts."""
     if not (isinstance(call.name, str) and isinstance(call.agent, _MAYBE) and isinstance(call.call_id, _MAYBE)):
-        _text(call.name, "ToolCall.name")
-        _text(call.agent, "ToolCall.agent", optional=True)
-        _text(call.call_id, "ToolCall.call_id", optional=True)
+        check_text(call.name, "ToolCall.name")
+        check_text(call.agent, "ToolCall.agent", optional=True)
+        check_text(call.call_id, "ToolCall.call_id", optional=True)
     if call.state is None:
         return None
     states = [state.value for state in CallState]
@@ -69,23 +80,24 @@ def check_tool_call(call: ToolCall) -> CallState | None:
 
 def check_handoff(event: HandoffEvent) -> None:
     """Source, target and reason are texts, the context a mapping."""
-    _text(event.source, "HandoffEvent.source")
-    _text(event.target, "HandoffEvent.target")
-    _text(event.reason, "HandoffEvent.reason", optional=True)
+    check_text(event.source, "HandoffEvent.source")
+    check_text(event.target, "HandoffEvent.target")
+    check_text(event.reason, "HandoffEvent.reason", optional=True)
     if event.context is not None and not isinstance(event.context, Mapping):
         raise TypeError(f"HandoffEvent.context must be a mapping or None, not {type(event.context).__name__}")
 
 
 def usage_of(call: ModelCall) -> Usage:
     """The tokens of a model call, and whether its other fields can be kept."""
-    _text(call.model, "ModelCall.model", optional=True)
-    _text(call.agent, "ModelCall.agent", optional=True)
+    check_text(call.model, "ModelCall.model", optional=True)
+    check_text(call.agent, "ModelCall.agent", optional=True)
     figure(call.cost_usd, "ModelCall.cost_usd")
     figure(call.latency_ms, "ModelCall.latency_ms")
     return Usage(**{name: _count(getattr(call, name), f"ModelCall.{name}") for name in _COUNTS})
 
 
-def _text(value: Any, name: str, *, optional: bool = False) -> None:
+def check_text(value: Any, name: str, *, optional: bool = False) -> None:
+    """Raises TypeError, which says `name`, for what is no text (nor None, where that is allowed)."""
     if isinstance(value, str) or (optional and value is None):
         return
     raise TypeError(f"{name} must be text{' or None' if optional else ''}, not {value!r} ({type(value).__name__})")
@@ -102,11 +114,12 @@ def _count(value: Any, name: str) -> int | None:
 
 
 def figure(value: Any, name: str) -> float | None:
-    """A finite number of 0 or more, or None."""
+    """A finite number of 0 or more, or None, which a number too large to be measured is too."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name} must be a number or None, not {value!r} ({type(value).__name__})")
-    if not (math.isfinite(value) and value >= 0):
+    if value < 0 or (isinstance(value, float) and not math.isfinite(value)):
         raise ValueError(f"{name} must be a finite number of 0 or more, not {value!r}")
-    return float(value)
+    known = figure_of(value)
+    return None if known is None else float(known)

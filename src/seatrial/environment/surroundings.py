@@ -1,8 +1,8 @@
 """What all trials of one process share, and what trials leave behind in it.
 
-Environment variables, the working folder, threads, and the entries of a few folders: a look at all of it takes some
-microseconds, at the beginning and end of every trial. What is otherwise after a trial than before it is a Leftover. It
-fails no trial; it says that the trials after this one did not start where this one did.
+Environment variables, the working folder, threads, the streams that are printed to, and the entries of a few folders: a
+look at all of it takes some microseconds, at the beginning and end of every trial. What is otherwise after a trial than
+before it is a Leftover. It fails no trial; it says that the trials after this one did not start where this one did.
 
 With several trials at once it cannot be told which of them did it. Then one look a millisecond is enough, and a
 leftover waits until every trial has ended that ran since the look before the one that found it: what is gone by then (a
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import threading
 import time
 from collections.abc import Iterable, Mapping
@@ -71,7 +72,7 @@ class Surroundings:
         self._folders = {name: path.resolve() for name, path in folders.items()}
         named = {path: name for name, path in reversed(self._folders.items())}
         entries = (_Entries(path, name) for path, name in named.items())
-        self._parts: tuple[_Part, ...] = (_Variables(), _Cwd(), _Threads(), *entries)
+        self._parts: tuple[_Part, ...] = (_Variables(), _Cwd(), _Threads(), _Streams(), *entries)
         self._same = [part.same for part in self._parts]
         self._lock = threading.Lock()
         self._running: dict[str, None] = {}
@@ -293,6 +294,29 @@ def _is_own(thread: threading.Thread) -> bool:
 def _thread(thread: threading.Thread) -> str:
     name = _NUMBERED.sub(r"\1N", thread.name)
     return f"a {'daemon ' if thread.daemon else ''}thread still runs: {name}"
+
+
+class _Streams:
+    """What is printed to: `sys.stdout` and `sys.stderr`."""
+
+    def __init__(self) -> None:
+        self.settle()
+
+    def same(self) -> bool:
+        return sys.stdout is self._stdout and sys.stderr is self._stderr
+
+    def differences(self) -> Mapping[Key, str]:
+        changed = {"stdout": sys.stdout is not self._stdout, "stderr": sys.stderr is not self._stderr}
+        return {("stream", name): f"sys.{name} was replaced" for name, is_new in changed.items() if is_new}
+
+    def settle(self) -> None:
+        self._stdout, self._stderr = sys.stdout, sys.stderr
+
+    def accept(self, key: Key) -> None:
+        if key == ("stream", "stdout"):
+            self._stdout = sys.stdout
+        elif key == ("stream", "stderr"):
+            self._stderr = sys.stderr
 
 
 class _Entries:

@@ -36,6 +36,7 @@ from seatrial.environment.outcome import Evidence, observe
 from seatrial.environment.pace import Pace
 from seatrial.environment.python_fixture import PythonFixture, fixture_function
 from seatrial.environment.recorder import Recorder
+from seatrial.environment.reports import check_text
 from seatrial.environment.sources import Sources
 from seatrial.environment.tools import Toolbox, Tools
 from seatrial.environment.watch import Watcher
@@ -239,8 +240,10 @@ class TrialEnvironment:
     def tool(self, function: Callable[..., Any], agent: str | None = None) -> Callable[..., Any]:
         """The function with its signature, recorded, with stand-in and faults applied; async where it is.
 
-        `agent` is who calls it; None = the last hand-off's target, else `identity["agent"]`.
+        `agent` is who calls it; None = the last hand-off's target, else `identity["agent"]`. TypeError when it is no
+        text.
         """
+        check_text(agent, "the agent of a tool", optional=True)
         self.recorder.observe(Observable.TOOL_CALLS)
         return self._toolbox.wrap(function, agent)
 
@@ -289,8 +292,11 @@ class TrialEnvironment:
 
         Asked for in a tool's body it is that call's own approval, elsewhere that of the call with this name and these
         arguments (or this call id). A call whose body asks for itself, and gets an edited answer, stands in the trace
-        with the edited arguments.
+        with the edited arguments. TypeError for an action, call id or agent that is no text.
         """
+        check_text(action, "the action to approve")
+        check_text(call_id, "the call_id of an approval", optional=True)
+        check_text(agent, "the agent of an approval", optional=True)
         self.recorder.observe(Observable.APPROVALS)
         within, observed = open_call(), observed_call()
         call_id = call_id or (within.call_id if within else None) or (observed.call_id if observed else None)

@@ -7,7 +7,6 @@ they print goes to standard error. In the end a run of all cases is planned: wha
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -31,6 +30,7 @@ from seatrial.loading.policies import load_rules
 from seatrial.loading.project_folder import PROJECT_FILE
 from seatrial.loading.settings import places
 from seatrial.registry import load_object
+from seatrial.runner.capture import printing_to_stderr
 
 __all__ = ["check_project"]
 
@@ -44,7 +44,7 @@ def check_project(folder: Path) -> tuple[Diagnostic, ...]:
     found = list(checked.diagnostics)
     if checked.project is not None:
         forget_projects()
-        with importable(checked.project.root), contextlib.redirect_stdout(sys.stderr):
+        with importable(checked.project.root), printing_to_stderr():
             found += _agents(checked.project)
             found += _fixtures(checked.project)
             found += _cases(checked.project, checked.cases)

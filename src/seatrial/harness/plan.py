@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
@@ -28,6 +26,7 @@ from seatrial.harness.selecting import Selected, selected
 from seatrial.loading.config import agent_spec
 from seatrial.loading.selection import Selection
 from seatrial.runner.budget import NO_LIMIT, Budget
+from seatrial.runner.capture import printing_to_stderr
 
 __all__ = ["Plan", "plan"]
 
@@ -89,7 +88,7 @@ def _plan(
 ) -> Plan:
     project, warnings = found.project, found.warnings
     forget_projects()
-    with importable(project.root), redirect_stdout(sys.stderr):
+    with importable(project.root), printing_to_stderr():
         spec, agent = _agent(project, request)
         scratch = Scratch()
         planned = planned_cases(found, request, spec, scratch)

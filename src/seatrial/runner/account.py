@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from seatrial.core.figures import figure_of
 from seatrial.core.ports import Agent, GradingContext, PlannedCase
 from seatrial.core.trace import Handoff, Message, ModelCallEvent, Observable, StopReason, ToolCallEvent, Trace
 from seatrial.core.trajectory import trace_tallies
-from seatrial.core.trial import TrialRecord
+from seatrial.core.trial import InvalidReason, TrialRecord
 from seatrial.core.usage import Price, cost_of_calls, sum_tokens
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.runner.course import Course
@@ -23,6 +24,8 @@ def trace_of(environment: TrialEnvironment, agent: Agent[TrialEnvironment], cour
     """What happened, as far as it was observed."""
     recorder = environment.recorder
     events = recorder.freeze()
+    if recorder.problems and course.broken is None:
+        course.broken, course.detail = InvalidReason.HARNESS, f"trace: {recorder.problems[0]}"
     observes = agent.observes | recorder.observes
     unobserved = recorder.unobserved
     kinds = [type(event) for event in events]
@@ -67,7 +70,7 @@ def _cost(trace: Trace, course: Course, prices: Mapping[str, Price]) -> float | 
     """The agent's own estimate when it gave one for every turn, else by model call; None = unknown."""
     reported = [cost for cost in course.reported_costs if cost is not None]
     if reported and len(reported) == len(course.reported_costs):
-        return sum(reported)
+        return figure_of(sum(reported))
     if not trace.saw(Observable.MODEL_CALLS):
         return None
     return cost_of_calls(trace.of(ModelCallEvent), prices)
@@ -94,7 +97,7 @@ def record_of(
             **_happened(trace),
             "cost_usd": context.cost_usd,
             "judge_cost_usd": grading.judge_cost_usd,
-            "latency_ms": course.latency_ms,
+            "latency_ms": figure_of(course.latency_ms),
             "seed": course.seed,
             "started": course.started,
             "case_digest": planned.digest,

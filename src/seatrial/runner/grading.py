@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from seatrial.core.figures import figure_of
 from seatrial.core.grade import Grade, GraderFailure
 from seatrial.core.ports import Grader, GradingContext, PlannedCase
 from seatrial.core.trace import StopReason, Trace
@@ -35,7 +36,7 @@ class Grading:
     def judge_cost_usd(self) -> float | None:
         """What all judges cost; None when that of one is unknown."""
         known = [cost for cost in self.judge_costs if cost is not None]
-        return sum(known, 0.0) if len(known) == len(self.judge_costs) else None
+        return figure_of(sum(known, 0.0)) if len(known) == len(self.judge_costs) else None
 
     def verdict(
         self, stop_reason: StopReason, broken: InvalidReason | None, *, foreseen: bool = False

@@ -160,7 +160,7 @@ def _leave_after(work: Callable[[], None], wire: _Wire) -> NoReturn:
         with contextlib.suppress(OSError):
             wire.send({"failed": _words(error)})
         code = 70
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # the agent may have put anything in their place
         sys.stdout.flush()
         sys.stderr.flush()
     os._exit(code)

@@ -15,6 +15,7 @@ from typing import Any
 
 from seatrial.core.case import Case
 from seatrial.core.encoding import to_json
+from seatrial.core.figures import figure_of
 from seatrial.core.ports import Agent, Answer, Session, TurnInput
 from seatrial.core.trace import AgentError, StopReason, text_of
 from seatrial.core.trial import InvalidReason
@@ -127,12 +128,12 @@ async def _turn(environment: TrialEnvironment, session: Session, case: Case, val
     try:
         answer = await in_thread(session.invoke, turn) if session.blocking else session.invoke(turn)
         finished = answer if isinstance(answer, Answer) else await answer
-        measured = finished.latency_ms
+        measured = figure_of(finished.latency_ms)
     finally:
         course.turn_began = None
         course.latency_ms += max(own_time(pace) - began, 0.0) * 1000 if measured is None else measured
     _take(finished, course)
-    recorder.spending.add_reported(finished.cost_usd)
+    recorder.spending.add_reported(course.reported_costs[-1])
     return finished.stop_reason is StopReason.ANSWERED
 
 
@@ -142,7 +143,7 @@ def _take(answer: Answer, course: Course) -> None:
     if answer.outcome:
         course.outcome.update(to_json(dict(answer.outcome)))
         course.observed = True
-    course.reported_costs.append(answer.cost_usd)
+    course.reported_costs.append(figure_of(answer.cost_usd))
 
 
 def _agent_error(error: BaseException) -> AgentError:

@@ -7,6 +7,7 @@ passes through the redactor before it is written. A run that has ended, in whate
 
 from __future__ import annotations
 
+import json
 import re
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -194,14 +195,14 @@ class RunWriter:
         record = record.altered(links)
         line = line_of(record)
         if self._to_rework(line):
-            record = self._reworked(record, links)
+            record = self._reworked(line, links)
             line = line_of(record)
         self.kept.add(record, self._journal.record(line), len(line))
         return record
 
-    def _reworked(self, record: TrialRecord, links: dict[str, Any]) -> TrialRecord:
-        """The record masked, and without an output that is too large for a line."""
-        data = _masked(record.model_dump(mode="json"), self._masks, _OF_RECORDS) | links
+    def _reworked(self, line: bytes, links: dict[str, Any]) -> TrialRecord:
+        """The record of a line masked, and without an output that is too large for one."""
+        data = _masked(json.loads(line), self._masks, _OF_RECORDS) | links
         aside = self._aside(data)
         if aside is not None:
             data |= {"output": aside.shown, "output_file": aside.file}

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
-from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -51,6 +50,8 @@ LARGEST = 4_900_000
 """Bytes of a file of up to 10,000 cases; larger ones may take as much a case."""
 _BYTES_A_CASE = 490
 _SAMPLE = 500
+_MOST = 1e100
+"""No sum over a case's trials comes near it, and sums over all cases stay numbers."""
 
 Count = Annotated[int, Field(ge=0, strict=True)]
 
@@ -109,7 +110,7 @@ class BaselineCase(Frozen):
         for name, number in self.sums.items():
             self._check_sum(name, number)
         for name, tally in self.tallies.items():
-            if not all(isfinite(number) and number >= 0 for number in tally):
+            if not all(0 <= number <= _MOST for number in tally):
                 raise ValueError(f"tallies.{name}: {list(tally)}: a count is a number that is not negative")
         return self
 
@@ -124,7 +125,7 @@ class BaselineCase(Frozen):
     def _check_sum(self, name: str, number: Sum) -> None:
         if name not in MEASURES:
             raise ValueError(f"sums.{name}: known are {', '.join(MEASURES)}")
-        if not (isfinite(number.total) and number.total >= 0) or not 0 <= number.counted <= self.valid:
+        if not 0 <= number.total <= _MOST or not 0 <= number.counted <= self.valid:
             raise ValueError(f"sums.{name}: {list(number)} is no sum over at most {self.valid} valid trials")
 
     @property

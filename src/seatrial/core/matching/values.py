@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal, localcontext
 from typing import Any, Final
 
-from seatrial.core.encoding import dumps, to_json
+from seatrial.core.encoding import dumps, pairs_of, to_json
 
 __all__ = [
     "JSON_TYPES",
@@ -49,9 +49,17 @@ class _Moment(str):
     __slots__ = ()
 
 
+class _Read(dict[str, Any]):
+    """What a mark stood for: a mapping whatever its keys, never a mark itself, nor operators."""
+
+    __slots__ = ()
+
+
 def is_encoded(value: Any) -> bool:
     """Whether it stands for a value that JSON lacks."""
-    return isinstance(value, Mapping) and value.keys() == {"$type", "value"} and value["$type"] in _ENCODED
+    if not isinstance(value, Mapping) or isinstance(value, _Read) or value.keys() != {"$type", "value"}:
+        return False
+    return isinstance(value["$type"], str) and value["$type"] in _ENCODED
 
 
 def as_matched(value: Any) -> Any:
@@ -64,20 +72,37 @@ def as_matched(value: Any) -> Any:
 
 
 def _decoded(marked: Mapping[str, Any]) -> Any:
-    reader = _READERS.get(str(marked["$type"]))
+    kind, value = marked["$type"], marked["value"]
+    reader = _READERS.get(kind) if isinstance(value, str) or kind in _OF_NUMBERS else None
     try:
-        return marked if reader is None else reader(str(marked["value"]))
-    except (ValueError, ArithmeticError):  # not written by `to_json`: then it is a mapping like any other
+        return marked if reader is None else reader(str(value))
+    except (ValueError, ArithmeticError, RecursionError):  # not written by `to_json`: a mapping like any other
         return marked
 
 
+def _set(text: str) -> Unordered:
+    items = json.loads(text)
+    if not isinstance(items, list):
+        raise ValueError("a set is a list of its elements")  # noqa: TRY004  what the text says, not its type
+    return Unordered(items)
+
+
+def _fields(text: str) -> _Read:
+    fields = json.loads(text.partition(" ")[2])
+    if not isinstance(fields, dict):
+        raise ValueError("a dataclass is a mapping of its fields")  # noqa: TRY004  as above
+    return _Read(fields)
+
+
+_OF_NUMBERS = frozenset({"float", "decimal"})
+"""What people may write without quotes."""
 _READERS: dict[str, Callable[[str], Any]] = {
     "float": float,
     "decimal": Decimal,
-    "set": lambda text: Unordered(json.loads(text)),
+    "set": _set,
     "datetime": _Moment,
-    "dataclass": lambda text: json.loads(text.partition(" ")[2]),
-    "mapping": lambda text: dict(json.loads(text)),
+    "dataclass": _fields,
+    "mapping": lambda text: _Read(pairs_of(text)),
 }
 
 
@@ -151,5 +176,6 @@ def is_operators(expected: Any) -> bool:
     return (
         isinstance(expected, Mapping)
         and any(isinstance(key, str) and key.startswith("$") for key in expected)
+        and not isinstance(expected, _Read)
         and not is_encoded(expected)
     )
