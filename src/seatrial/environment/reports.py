@@ -107,6 +107,10 @@ def figure(value: Any, name: str) -> float | None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name} must be a number or None, not {value!r} ({type(value).__name__})")
-    if not (math.isfinite(value) and value >= 0):
+    try:
+        number = float(value)
+    except OverflowError:
+        raise ValueError(f"{name} must be a finite number of 0 or more, not one of this size") from None
+    if not (math.isfinite(number) and number >= 0):
         raise ValueError(f"{name} must be a finite number of 0 or more, not {value!r}")
-    return float(value)
+    return number
