@@ -15,7 +15,7 @@ from llama_index.core.agent.workflow import AgentWorkflow, FunctionAgent
 from llama_index.core.llms import ChatMessage
 from llama_index.core.rate_limiter import BaseRateLimiter
 from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
-from pydantic import BaseModel
+from pydantic import BaseModel, PrivateAttr
 
 from graphs import Drive, Driven, drive
 from seatrial.agents.detect import agent_for
@@ -162,6 +162,29 @@ class Kitchen(Workflow):
     @step
     async def cook(self, ev: Order) -> StopEvent:
         return StopEvent(result=f"{ev.portions} x {ev.dish}")
+
+
+class Rush(StartEvent):
+    dish: str
+    _minutes: int = PrivateAttr(default=30)
+
+
+class Diner(Workflow):
+    """A workflow whose start event has a private attribute, which the framework sets by its name."""
+
+    @step
+    async def cook(self, ev: Rush) -> StopEvent:
+        return StopEvent(result=f"{ev.dish} in {ev._minutes}")
+
+
+def test_a_private_attribute_of_the_start_event_is_taken() -> None:
+    spec = AgentSpec(input={"dish": "$input.dish", "_minutes": 5})
+    assert drive(Diner(), {"dish": "soup"}, spec=spec).output == "soup in 5"
+    assert drive(Diner(), "soup").output == "soup in 30"
+    with pytest.raises(UsageError, match=r"start event Rush \(dish, _minutes\) takes no '_minute'; did you mean"):
+        agent_for(Diner(), AgentSpec(input={"dish": "x", "_minute": 5}))
+    with pytest.raises(UsageError, match="takes no '_data'"):
+        agent_for(Diner(), AgentSpec(input={"dish": "x", "_data": {}}))
 
 
 def misspelt(given: Any) -> dict[str, Any]:

@@ -115,6 +115,36 @@ def test_every_option_that_pages_name_exists() -> None:
         assert sorted(named - known) == [], page.name
 
 
+def named_commands(text: str) -> Iterator[str]:
+    """What stands after `seatrial` in back quotes, and where a shell would run it."""
+    for quoted, run in re.findall(r"`seatrial ([^`]+)`|^ *\$ seatrial (.+)$", text, re.MULTILINE):
+        yield " ".join((quoted or run).split())
+
+
+def known_words(line: str) -> tuple[set[str], set[str]]:
+    """Options in a command line, and those that its command has; KeyError when there is no such command."""
+    name, *words = line.replace("\\|", " ").split()
+    if name.startswith("-"):
+        return {name}, {"--help", "-h", "--version"}
+    given = {found[0] for word in words if (found := re.match(r"--[a-z][a-z-]*", word.strip("[]()")))}
+    return given, {*options(command(name)), "--help"}
+
+
+@pytest.mark.parametrize("file", [*pages(), *sorted((REPOSITORY / "src").rglob("*.py"))], ids=lambda file: file.stem)
+def test_every_command_that_a_page_or_a_message_names_exists_with_its_options(file: Path) -> None:
+    for line in named_commands(file.read_text("utf-8")):
+        assert line.split()[0] in COMMANDS or line.startswith("-"), line
+        given, known = known_words(line)
+        assert sorted(given - known) == [], line
+
+
+def test_a_command_or_an_option_that_does_not_exist_is_found() -> None:
+    (line,) = named_commands('f"...; `seatrial init` makes a project"')
+    assert line not in COMMANDS
+    given, known = known_words("run [SELECT...] --seed 1 [--sede 2]")
+    assert given - known == {"--sede"}
+
+
 def test_every_exit_code_is_documented() -> None:
     table = text_of("docs/running.md").partition("## Exit codes")[2].partition("\n## ")[0]
     assert re.findall(r"^\| (\d+) \|", table, re.MULTILINE) == [str(int(code)) for code in ExitCode]

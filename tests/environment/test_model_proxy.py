@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.core.cassette import Cassette, Part, Take
+from seatrial.core.cassette import Cassette, Part, RecordedResponse, Take
 from seatrial.core.encoding import dumps
 from seatrial.environment.loopback import Exchange, LoopbackServer
 from seatrial.environment.model_proxy.address import Mode
@@ -120,6 +120,67 @@ def test_any_body_comes_back_with_the_same_meaning(body: bytes) -> None:
         assert dumps(json.loads(again)) == expected
 
 
+ANSWERS = [
+    *BODIES,
+    *(b'{ "a": 1 }', b'{"a":1e5}', b'{"a":1.10}', b'{"a":0.1234567890123456789}', b'{"a":1,"a":2}', b'{"a":1}\n'),
+    *(
+        rb'{"t":"\u00e9"}',
+        rb'{"t":"\/"}',
+        rb'{"t":"\ud83d\ude00"}',
+        rb'{"t":"\ud83d"}',
+        b'{"n":12345678901234567890123}',
+    ),
+]
+
+
+@given(st.binary(max_size=60) | st.text(max_size=60).map(str.encode) | st.sampled_from(ANSWERS))
+def test_any_answer_comes_back_byte_for_byte(body: bytes) -> None:
+    response = recorded_response(200, {}, body, MASKS.of({}), cut=False)
+    kept = RecordedResponse.model_validate(json.loads(dumps(response.model_dump(mode="json"))))
+    assert bytes_of(MASKS.of({}).unmask(kept.body)) == body
+
+
+def test_an_answer_whose_values_say_it_all_is_kept_as_data_and_any_other_as_its_text() -> None:
+    for body, kept in ((b'{"a":[1.5,"x"]}', {"a": [1.5, "x"]}), (b'{"a": 1}', {"$text": '{"a": 1}'})):
+        assert recorded_response(200, {}, body, MASKS.of({}), cut=False).body == kept
+
+
+spaces = st.text(" \n\t", max_size=2)
+
+
+@st.composite
+def json_texts(draw: st.DrawFn, values: st.SearchStrategy[str]) -> str:
+    """Objects as anybody may write them: any white space, keys that stand there twice."""
+    pairs = draw(st.lists(st.tuples(st.sampled_from(["a", "b", "tok-654321-abc"]), values), min_size=1, max_size=4))
+    parts = [f"{draw(spaces)}{json.dumps(key)}{draw(spaces)}:{draw(spaces)}{value}" for key, value in pairs]
+    return f"{{{','.join(parts)}{draw(spaces)}}}\n"
+
+
+HIDDEN = [
+    *('"tok-654321-abc"', '"it is tok-654321-abc."', r'"\u0074ok-654321-abc"', r'"say \"qu\\ote\" twice"'),
+    *("4111111111111111", '"4111-1111-1111-1111"', r'"say \u0022qu\u005cote\" twice"'),
+]
+"""Secrets as JSON can write them."""
+
+
+@given(json_texts(st.sampled_from(["1e5", "null", '"x"', "[1.10]", *HIDDEN])))
+def test_a_text_that_holds_secrets_stays_json_and_shows_none_of_them(text: str) -> None:
+    known = SECRETS | {"QUOTED": 'say "qu\\ote" twice'}
+    mask = Masks(Redactor(known)).of({})
+    kept = recorded_response(200, {}, text.encode(), mask, cut=False).body
+    shown = bytes_of(kept).decode()
+    for pairs in (json.loads(shown, object_pairs_hook=list), json.loads(bytes_of(kept), object_pairs_hook=list)):
+        assert not any(secret in dumps(pairs) for secret in ("tok-654321-abc", "4111", r"say \"qu\\ote"))
+    again = json.loads(bytes_of(mask.unmask(kept)), object_pairs_hook=list)
+    assert [_plain(pair) for pair in again] == [_plain(pair) for pair in json.loads(text, object_pairs_hook=list)]
+
+
+def _plain(pair: Any) -> Any:
+    """A pair without what masking changes for good: how a card's number is written."""
+    key, value = pair
+    return [key, "card" if "4111" in str(value) else value]
+
+
 # --- streams ----------------------------------------------------------------------------------------------------------
 
 blocks = st.lists(
@@ -159,22 +220,35 @@ def _json(text: str) -> Any:
         return text
 
 
+def test_the_data_of_an_event_comes_back_byte_for_byte() -> None:
+    data = b"".join(b"event: x\ndata: " + body + b"\n\n" for body in ANSWERS if b"\n" not in body)
+    response = recorded_response(200, EVENTS, data, MASKS.of({}), cut=False)
+    assert b"".join(event_bytes(event) for event in response.events or ()) == data
+
+
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
 @pytest.mark.parametrize("secret", ["tok-654321-abc", "4111111111111111"])
 @given(st.data())
-def test_a_secret_spoken_over_several_events_is_in_none_of_them(secret: str, data: st.DataObject) -> None:
+def test_a_secret_spoken_over_several_events_is_in_none_of_them(
+    secret: str, separators: tuple[str, str], data: st.DataObject
+) -> None:
     whole = f"it is {secret}, yes"
     cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=6)))
     pieces = [whole[a:b] for a, b in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
     stream = b"".join(
-        b"data: " + dumps({"choices": [{"index": 0, "delta": {"content": piece}}]}).encode() + b"\n\n"
-        for piece in pieces
+        b"data: " + json.dumps(_delta(piece), separators=separators).encode() + b"\n\n" for piece in pieces
     )
     events = recorded_response(200, EVENTS, stream, MASKS.of({}), cut=False).events or ()
-    said = "".join(event["data"]["choices"][0]["delta"]["content"] for event in events)
+    read = [json.loads(bytes_of(event["data"])) for event in events]
+    said = "".join(each["choices"][0]["delta"]["content"] for each in read)
     assert secret not in said
     assert said.startswith("it is [secret:")
     assert said.endswith(", yes")
     assert len(events) == len(pieces)
+
+
+def _delta(text: str) -> Any:
+    return {"choices": [{"index": 0, "delta": {"content": text}}]}
 
 
 def test_arguments_of_parallel_calls_are_not_mixed_up_by_masking() -> None:
@@ -333,6 +407,24 @@ def test_head_gets_no_content_and_leaves_its_connection_usable(upstream: Any, pr
         connection.close()
         assert proxy.address.finish("c", 1, 1).problem == ""
     assert heard == ["HEAD", "HEAD", "GET"]
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+@pytest.mark.parametrize("length", ["0", "77", None])
+def test_the_length_that_head_asks_for_is_said_again(
+    upstream: Any, proxied: Any, kind: str, length: str | None
+) -> None:
+    def respond(exchange: Exchange) -> None:
+        exchange.answer(200, {"Content-Type": kind}, b"", length=None if length is None else int(length))
+
+    url, shelf = upstream(respond), Shelf()
+    for mode in ("record", "replay"):
+        proxy = proxied(mode, url, shelf)
+        proxy.address.begin("c", 1, 1)
+        _, headers, _ = call(proxy.address.of_trial("c", 1, 1)["u"] + "/file", None, "HEAD")
+        assert headers.get("Content-Length") == length
+        assert "Transfer-Encoding" not in headers
+        proxy.address.finish("c", 1, 1)
 
 
 def test_an_answer_without_content_has_no_length(upstream: Any, proxied: Any) -> None:

@@ -262,6 +262,10 @@ def test_a_report_with_an_error_has_failed_unless_it_says_otherwise() -> None:
         (ModelCall("m", output=-1), "ModelCall.output must be 0 or more, not -1"),
         (ModelCall("m", output=float("inf")), "ModelCall.output must be a whole number or None, not inf (float)"),
         (ModelCall("m", cost_usd=float("nan")), "ModelCall.cost_usd must be a finite number of 0 or more, not nan"),
+        (
+            ModelCall("m", cost_usd=10**5000),
+            "ModelCall.cost_usd must be a number of at most 308 digits, not one of more",
+        ),
         ({"name": "a"}, "an event is a ToolCall, HandoffEvent or ModelCall, not dict"),
     ],
 )

@@ -15,6 +15,7 @@ import pytest
 import seatrial
 from projects import case, killed_at, write_project
 from seatrial.core.encoding import dumps
+from seatrial.environment.loopback import Exchange, LoopbackServer
 from seatrial.errors import StorageError, UsageError
 from seatrial.testing.model_server import Call, CutOff, Held, HttpError, Line, ModelServer, NotJson, Reply, Request
 
@@ -468,3 +469,47 @@ def test_tool_calls_travel_through_a_cassette_unchanged(tmp_path: Path, model: A
     second = run(folder, "replay", "b", agent="my_agent:calls")
     expected = ["hello", [["c-1", "add", '{"a":1}'], ["c-2", "boom", '{"x": ']]]
     assert first.trials[0].output == second.trials[0].output == expected
+
+
+RAW = """
+import json, os, urllib.request
+
+
+def post(body):
+    url = os.environ["OPENAI_BASE_URL"] + "/chat"
+    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=10) as answer:
+        return answer.read()
+
+
+def answer(message):
+    return [post(json.dumps({"t": text}).encode()).hex() for text in (message, "\\ud83d", "\\U0001f600")]
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        rb'{"t":"\ud800"}',
+        b'{\n  "n": 1e5,\n  "n": 1.10,\n  "x": 0.1234567890123456789\n}\n',
+        rb'{"t":"\u00e9 \ud83d\ude00"}',
+    ],
+)
+def test_an_answer_is_replayed_byte_for_byte_whatever_its_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: bytes
+) -> None:
+    def respond(exchange: Exchange) -> None:
+        exchange.read_body()
+        exchange.answer(200, {"Content-Type": "application/json"}, body)
+
+    server = LoopbackServer(respond)
+    server.start()
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    folder = project(tmp_path)
+    (folder / "my_agent.py").write_text(RAW)
+    first = run(folder, "record", "a")
+    server.close()
+    second = run(folder, "replay", "b")
+    assert first.trials[0].output == second.trials[0].output == [body.hex()] * 3
+    assert results(first) == results(second)
+    assert second.trials[0].replayed == 3

@@ -53,6 +53,11 @@ def test_no_project_is_a_usage_error(folder, files) -> None:
         find_root(folder.root / "nowhere")
 
 
+def test_outside_a_project_it_is_said_what_makes_one(folder) -> None:
+    with pytest.raises(UsageError, match=r"a new project is seatrial\.yaml with .*, and a case in cases/"):
+        find_root(start=folder.root)
+
+
 # --- the printed project and its forms -----------------------------------------------------------------------------
 
 

@@ -215,3 +215,13 @@ def test_an_interruption_leaves_no_process_and_no_folder_behind(tmp_path: Path) 
     _, errors = started.communicate(timeout=30)
     assert (started.returncode, "interrupted" in errors) == (130, True), errors
     assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_settings_that_do_not_fit_the_agent_are_exit_2_as_in_a_run(tmp_path: Path) -> None:
+    factory = "def build(config):\n    return lambda task: task\n"
+    files = {f"cases/c{n}.yaml": case(f"c{n}") for n in (1, 2)}
+    project = "version: 1\nagent: {target: 'my_factory:build', input: {question: $message}}\n"
+    write_project(tmp_path, {"seatrial.yaml": project, "my_factory.py": factory, **files})
+    done = seatrial("isolate", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "a function takes no `input`: it gets the case's input as it is" in done.stderr

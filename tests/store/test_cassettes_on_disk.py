@@ -53,6 +53,27 @@ def test_another_spec_of_the_agent_starts_afresh(tmp_path: Path) -> None:
     assert [found.trial for found in other.read("c").trials] == [2]
 
 
+DEEP: Any = "x"
+for _ in range(220):
+    DEEP = [DEEP]
+
+
+@pytest.mark.parametrize("body", [{"t": "\ud800"}, {"\udfff": ["\ud83d"]}, {"n": 10**400}, DEEP, {"$text": "\ud800"}])
+def test_whatever_json_can_hold_is_read_back_equal(tmp_path: Path, body: Any) -> None:
+    response = RecordedResponse(status=200, body=body)
+    take = (Exchange(request=REQUEST.model_copy(update={"body": body}), response=response),)
+    CassetteFolder(tmp_path, "dev", "a").write("c", 1, "agent", 0, take)
+    assert CassetteFolder(tmp_path, "dev", "a").read("c").of(1).agent == (take,)
+
+
+def test_what_is_wrong_in_a_file_with_lone_surrogates_is_named(tmp_path: Path) -> None:
+    folder = CassetteFolder(tmp_path, "dev", "a")
+    folder.write("c", 1, "agent", 0, (Exchange(request=REQUEST.model_copy(update={"body": "\ud800"})),))
+    folder.path("c").write_text(folder.path("c").read_text("utf-8").replace('"POST"', "5"))
+    with pytest.raises(StorageError, match=r"is no whole cassette \(trials\.0\.agent\.0\.0\.request\.method: "):
+        folder.read("c")
+
+
 @pytest.mark.parametrize("cut", [1, 10, 100, 300])
 def test_a_torn_file_is_an_error_that_names_it(tmp_path: Path, cut: int) -> None:
     folder = CassetteFolder(tmp_path, "dev", "a")

@@ -74,10 +74,11 @@ class Exchange(BaseHTTPRequestHandler):
         return data
 
     def answer(self, status: int, headers: Mapping[str, str], body: bytes, *, length: int | None = None) -> None:
-        """Send a whole answer. `length`: another than it has, for an answer that breaks off."""
+        """Send a whole answer. `length`: another than it has, for an answer that breaks off or one to HEAD."""
         self._head(status, headers)
         said = len(body) if length is None else length
-        if status not in _WITHOUT_BODY and (said or self.command != "HEAD"):  # without one, HEAD's length is unknown
+        unknown = self.command == "HEAD" and not body and length is None
+        if status not in _WITHOUT_BODY and not unknown:
             self.send_header("Content-Length", str(said))
         self.end_headers()
         if status not in _WITHOUT_BODY:

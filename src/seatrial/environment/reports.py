@@ -119,7 +119,11 @@ def figure(value: Any, name: str) -> float | None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name} must be a number or None, not {value!r} ({type(value).__name__})")
-    if value < 0 or (isinstance(value, float) and not math.isfinite(value)):
+    try:
+        number = float(value)
+    except OverflowError:
+        raise ValueError(f"{name} must be a number of at most 308 digits, not one of more") from None
+    if not (math.isfinite(number) and number >= 0):
         raise ValueError(f"{name} must be a finite number of 0 or more, not {value!r}")
-    known = figure_of(value)
+    known = figure_of(number)
     return None if known is None else float(known)

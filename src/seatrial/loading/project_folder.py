@@ -12,6 +12,10 @@ from seatrial.loading.files import is_there
 __all__ = ["PROJECT_FILE", "find_root"]
 
 PROJECT_FILE = "seatrial.yaml"
+_BEGIN = (
+    f"go to the project's folder or name it with --project; a new project is {PROJECT_FILE} with a line "
+    "`agent: module:function`, and a case in cases/ (docs/tutorial.md)"
+)
 
 
 def find_root(folder: Path | None = None, *, start: Path | None = None) -> Path:
@@ -28,8 +32,8 @@ def find_root(folder: Path | None = None, *, start: Path | None = None) -> Path:
     if (begin / "cases").is_dir():
         return begin
     misnamed = [path / "seatrial.yml" for path in (begin, *begin.parents) if (path / "seatrial.yml").is_file()]
-    hint = f"; {misnamed[0]} has to be named {PROJECT_FILE}" if misnamed else "; `seatrial init` makes a project"
-    raise UsageError(f"there is no {PROJECT_FILE} in {begin} or above it, and no cases/ in it{hint}")
+    hint = f"{misnamed[0]} has to be named {PROJECT_FILE}" if misnamed else _BEGIN
+    raise UsageError(f"there is no {PROJECT_FILE} in {begin} or above it, and no cases/ in it; {hint}")
 
 
 def _given(folder: Path) -> Path:

@@ -14,6 +14,7 @@ from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
 from seatrial.harness.cassettes import model_urls
 from seatrial.harness.importing import importable
+from seatrial.harness.misfits import refuse_misfit
 from seatrial.harness.plan import Plan
 from seatrial.proving.census import Census, census, changes
 from seatrial.runner.executors.local import LocalExecutor
@@ -72,9 +73,11 @@ class _InOrder:
 
 
 class _Nowhere:
-    """A Sink that keeps nothing."""
+    """A Sink that keeps nothing. Misfit where settings that hold for every trial kept the agent from running."""
 
     def write(self, record: TrialRecord, trace: Trace) -> TrialRecord:
+        if trace.error is not None:
+            refuse_misfit(trace.error)
         return record
 
 

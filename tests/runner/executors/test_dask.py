@@ -266,6 +266,14 @@ def test_what_cannot_be_is_said_before_anything_runs(tmp_path: Path) -> None:
         api.run(tmp_path, scheduler="tcp://127.0.0.1:1")
     with pytest.raises(UsageError, match="give it as module:object"):
         api.run(tmp_path, agent=str.upper, executor="dask")
-    done = seatrial("run", "--executor", "dask", "--scheduler", "nonsense://x", cwd=tmp_path)
-    assert (done.returncode, "there is no Dask scheduler at nonsense://x" in done.stderr) == (2, True)
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("address", ["rubbish", "nonsense://x", "tcp://127.0.0.1:x", "tls://127.0.0.1:1"])
+def test_an_address_that_is_none_is_one_line_and_leaves_no_client_behind(tmp_path: Path, address: str) -> None:
+    write_project(tmp_path, FILES)
+    done = seatrial("run", "--executor", "dask", "--scheduler", address, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"seatrial: there is no Dask scheduler at {address}: ")
+    assert len(done.stderr.splitlines()) == 1, done.stderr
     assert not (tmp_path / "runs").exists()

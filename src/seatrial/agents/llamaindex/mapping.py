@@ -92,12 +92,18 @@ def _taken(workflow: Workflow, is_agent: bool) -> tuple[str, ...]:
     event that declares no fields, which holds whatever it is given."""
     if not type(workflow).run.__module__.startswith(("llama_index.", "workflows.")):
         return ()
-    return _RUN if is_agent else tuple(workflow.start_event_class.model_fields)
+    return _RUN if is_agent else _declared(workflow.start_event_class)
+
+
+def _declared(start: type[Event]) -> tuple[str, ...]:
+    """Fields of a start event and, where there are any, its private attributes, which the framework sets by name."""
+    private = (name for name in start.__private_attributes__ if name not in Event.__private_attributes__)
+    return (*start.model_fields, *private) if start.model_fields else ()
 
 
 def _start_of(workflow: Workflow) -> str:
     start = workflow.start_event_class
-    return f"the start event {start.__name__} ({', '.join(start.model_fields)})"
+    return f"the start event {start.__name__} ({', '.join(_declared(start))})"
 
 
 def _answer(result: Any) -> Any:

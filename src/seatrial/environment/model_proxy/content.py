@@ -1,16 +1,23 @@
-"""Requests and answers as a cassette holds them: what is compared, what is left out, what is masked."""
+"""Requests and answers as a cassette holds them: what is compared, what is left out, what is masked.
+
+JSON is kept as data where writing that gives the very bytes that came. A request is data in any case, since it is
+compared by its meaning; any other answer is kept as its text.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
 from seatrial.core.cassette import RecordedRequest, RecordedResponse
 from seatrial.core.encoding import dumps, from_json, to_json
 from seatrial.environment.model_proxy.credentials import credentials_in, is_secret_name
+from seatrial.environment.model_proxy.literal import is_json, with_values
 from seatrial.environment.secrets import Redactor
 
 __all__ = [
@@ -23,6 +30,7 @@ __all__ = [
     "recorded_response",
     "request_of",
     "split",
+    "told_length",
 ]
 
 _COMPARED = ("anthropic-version", "anthropic-beta", "openai-beta")
@@ -43,12 +51,12 @@ class Mask:
         self._own, self._known = own, known
 
     def __call__(self, value: Any) -> Any:
-        """The value with marks for what must not get out."""
+        """Data with marks for what must not get out."""
         return self._own.value(self._known.value(value))
 
     def unmask(self, value: Any) -> Any:
         """Marks replaced by the request's own credentials, and by values that are known here."""
-        return self._own.unmask(self._known.unmask(value))
+        return _in_kept(value, lambda each: self._own.unmask(self._known.unmask(each)))
 
 
 class Masks:
@@ -83,6 +91,22 @@ def _read(data: bytes) -> Any:
     except (ValueError, RecursionError):
         return {"$text": text}
     return {"$text": text} if read is None or _is_marked(read) else read
+
+
+def _kept(data: bytes, mask: Callable[[Any], Any]) -> Any:
+    """An answer's content as it is recorded: by its values where these say it all, else as its text."""
+    read = _read(data)
+    if bytes_of(read) == data:
+        return _in_kept(read, mask)
+    return _in_kept({"$text": data.decode("utf-8")}, mask)
+
+
+def _in_kept(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Data changed; a JSON text that is kept as text value by value, so that it is one afterwards."""
+    text = value["$text"] if isinstance(value, Mapping) and set(value) == {"$text"} else None
+    if isinstance(text, str) and is_json(text):
+        return {"$text": with_values(text, change)}
+    return change(value)
 
 
 def _is_marked(read: Any) -> bool:
@@ -135,16 +159,25 @@ def kept_headers(headers: Mapping[str, str]) -> dict[str, str]:
     return {name: headers[name] for name in _ANSWERED if name in headers}
 
 
+def told_length(method: str, headers: Mapping[str, str]) -> int | None:
+    """What the answer to a HEAD says that its content would be long."""
+    said = headers.get("content-length", "")
+    return int(said) if method == "HEAD" and re.fullmatch(r"[0-9]{1,18}", said) else None
+
+
 def recorded_response(
-    status: int, headers: Mapping[str, str], data: bytes, mask: Callable[[Any], Any], *, cut: bool
+    status: int, headers: Mapping[str, str], data: bytes, mask: Callable[[Any], Any], *, cut: bool, method: str = ""
 ) -> RecordedResponse:
     """An answer as it is recorded."""
     kept = {name: mask(value) for name, value in kept_headers(headers).items()}
-    if is_stream(headers):
+    length = told_length(method, headers)
+    if length is not None:
+        kept["content-length"] = str(length)
+    if is_stream(headers) and method != "HEAD":
         blocks, rest = split(data)
         events = [*(_event(block, b"\n\n") for block in blocks), *([_event(rest, b"")] if rest else [])]
         return RecordedResponse(status=status, headers=kept, events=tuple(_masked(events, mask)), cut=cut)
-    return RecordedResponse(status=status, headers=kept, body=mask(_read(data)), cut=cut)
+    return RecordedResponse(status=status, headers=kept, body=_kept(data, mask), cut=cut)
 
 
 # --- streams ----------------------------------------------------------------------------------------------------------
@@ -157,7 +190,7 @@ def split(data: bytes) -> tuple[list[bytes], bytes]:
 
 
 def _event(block: bytes, end: bytes) -> dict[str, Any]:
-    """What is no more than an event and its data by these, else the text with its end."""
+    """What is no more than an event and its data by these (the data as text), else the text with its end."""
     text = block.decode("utf-8", "replace")
     fields: dict[str, Any] = {}
     for line in text.split("\n"):
@@ -165,8 +198,6 @@ def _event(block: bytes, end: bytes) -> dict[str, Any]:
         if not colon or name not in ("event", "data") or name in fields:
             return {"text": text + end.decode()}
         fields[name] = value.removeprefix(" ")
-    if "data" in fields:
-        fields["data"] = _read(fields["data"].encode("utf-8"))
     return fields
 
 
@@ -180,25 +211,37 @@ def event_bytes(event: Mapping[str, Any]) -> bytes:
 
 def _masked(events: Sequence[dict[str, Any]], mask: Callable[[Any], Any]) -> Iterator[dict[str, Any]]:
     """Events masked one by one, and where a secret stands across several, their text as a whole in the first."""
-    spoken: dict[tuple[Any, ...], list[tuple[dict[str, Any], str]]] = {}
-    for event in events:
-        for key, holder, name in _texts(event.get("data"), ()):
-            spoken.setdefault(key, []).append((holder, name))
-    for places in spoken.values():
-        _mask_across(places, mask)
-    for event in events:
-        yield mask(event)
+    read = [_read(event["data"].encode("utf-8")) if "data" in event else None for event in events]
+    spoken: dict[tuple[Any, ...], list[_Place]] = defaultdict(list)
+    for at, data in enumerate(read):
+        for key, holder, name in _texts(data, ()):
+            spoken[key].append(_Place(at, holder, name))
+    moved = {place.event for places in spoken.values() if _mask_across(places, mask) for place in places}
+    for at, event in enumerate(events):
+        masked = mask({name: value for name, value in event.items() if name != "data"})
+        if "data" in event:
+            masked["data"] = mask(read[at]) if at in moved else _kept(event["data"].encode("utf-8"), mask)
+        yield masked
 
 
-def _mask_across(places: Sequence[tuple[dict[str, Any], str]], mask: Callable[[Any], Any]) -> None:
-    whole = "".join(holder[name] for holder, name in places)
+class _Place(NamedTuple):
+    """Where a piece of a text stands that goes on from event to event."""
+
+    event: int
+    holder: dict[str, Any]
+    name: str
+
+
+def _mask_across(places: Sequence[_Place], mask: Callable[[Any], Any]) -> bool:
+    """Whether a secret stood across them: then the first holds the whole text, masked."""
+    whole = "".join(place.holder[place.name] for place in places)
     masked = mask(whole)
-    if masked == whole or masked == "".join(mask(holder[name]) for holder, name in places):
-        return
-    for holder, name in places:
-        holder[name] = ""
-    first, name = places[0]
-    first[name] = masked
+    if masked == whole or masked == "".join(mask(place.holder[place.name]) for place in places):
+        return False
+    for place in places:
+        place.holder[place.name] = ""
+    places[0].holder[places[0].name] = masked
+    return True
 
 
 def _texts(data: Any, place: tuple[Any, ...]) -> Iterable[tuple[tuple[Any, ...], dict[str, Any], str]]:

@@ -29,6 +29,7 @@ from seatrial.environment.model_proxy.content import (
     kept_headers,
     recorded_response,
     request_of,
+    told_length,
 )
 from seatrial.environment.model_proxy.takes import Library, OpenTake, Slot
 from seatrial.environment.model_proxy.upstream import Incoming, sent
@@ -229,17 +230,19 @@ def _pass_on(exchange: Exchange, asked: _Asked, slot: Slot, incoming: Incoming) 
     """Give the client what comes, and note it."""
     if incoming.headers.get("content-encoding", "identity") != "identity":
         raise ConnectionError(f"it answers in {incoming.headers['content-encoding']}, which was not asked for")
-    if is_stream(incoming.headers):
+    method = exchange.command
+    if is_stream(incoming.headers) and method != "HEAD":
         _pass_on_stream(exchange, asked, slot, incoming)
         return
     data = b"".join(incoming.pieces())
     if _has_left(exchange):
         exchange.hang_up()
         return
-    asked.take.settle(slot, recorded_response(incoming.status, incoming.headers, data, asked.mask, cut=incoming.broken))
-    length = len(data) + 1 if incoming.broken else None
-    exchange.answer(incoming.status, kept_headers(incoming.headers), data, length=length)
-    if incoming.broken:
+    status, headers, broken = incoming.status, incoming.headers, incoming.broken
+    asked.take.settle(slot, recorded_response(status, headers, data, asked.mask, cut=broken, method=method))
+    length = len(data) + 1 if broken else told_length(method, headers)
+    exchange.answer(status, kept_headers(headers), data, length=length)
+    if broken:
         exchange.hang_up()
 
 
@@ -296,12 +299,13 @@ def _say_again(exchange: Exchange, response: RecordedResponse, mask: Mask) -> No
     if response.events is not None:
         exchange.begin_stream(response.status, headers)
         for event in response.events:
-            exchange.piece(event_bytes(mask.unmask(event)))
+            exchange.piece(event_bytes({name: mask.unmask(value) for name, value in event.items()}))
         if not response.cut:
             exchange.end_stream()
     else:
         data = bytes_of(mask.unmask(response.body))
-        exchange.answer(response.status, headers, data, length=len(data) + 1 if response.cut else None)
+        length = len(data) + 1 if response.cut else told_length(exchange.command, response.headers)
+        exchange.answer(response.status, headers, data, length=length)
     if response.cut:
         exchange.hang_up()
 

@@ -111,11 +111,21 @@ class DaskExecutor:
 def _connected(address: str) -> Any:
     from distributed import Client
 
+    client = Client.__new__(Client)
     try:
-        return Client(address, timeout=_CONNECT_S, set_as_default=False)  # type: ignore[no-untyped-call]
-    except (OSError, ValueError, TimeoutError) as error:
-        reason = str(error) or type(error).__name__
+        Client.__init__(client, address, timeout=_CONNECT_S, set_as_default=False)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError, TypeError, ImportError) as error:  # nobody there, no address, no certificates
+        _give_up(client)
+        reason = " ".join(str(error).split()) or type(error).__name__
         raise UsageError(f"there is no Dask scheduler at {address}: {reason}") from error
+    return client
+
+
+def _give_up(client: Any) -> None:
+    """End a client that never was connected: its own `close` would wait half a minute, then complain."""
+    if client.status == "connecting":
+        client.status = "closed"
+        client.loop.add_callback(client.loop.stop)
 
 
 def _on_this_machine(concurrency: int, stack: ExitStack) -> Any:
