@@ -14,6 +14,7 @@ from seatrial.core.cassette import Cassette, Part, Take
 from seatrial.core.encoding import dumps
 from seatrial.core.frozen import Frozen
 from seatrial.core.ids import file_name
+from seatrial.core.model_json import json_of, model_of
 from seatrial.errors import StorageError, did_you_mean
 from seatrial.store.atomic import write_text
 
@@ -79,7 +80,7 @@ class CassetteFolder:
         stored = self.read(case_id)
         if stored.agent != self.agent:
             stored = Cassette(build=self.build, agent=self.agent, case=case_id)
-        data = stored.with_take(trial, part, position, take).model_dump(mode="json", exclude_defaults=True)
+        data = json_of(stored.with_take(trial, part, position, take), exclude_defaults=True)
         write_text(self.path(case_id), dumps({"version": 1, **data}, indent=1) + "\n")
 
     def why_none(self, case_id: str, trial: int, part: Part, take: int) -> str:
@@ -107,7 +108,7 @@ class CassetteFolder:
 
 def _parsed(path: Path, text: bytes) -> Cassette:
     try:
-        return Cassette.model_validate_json(text)
+        return model_of(Cassette, text)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
@@ -126,7 +127,7 @@ def read_seed(folder: Path) -> int | None:
     """The seed of the run that recorded; None where there is none. StorageError when it cannot be read."""
     path = folder / _SEED
     try:
-        return _Index.model_validate_json(path.read_bytes()).seed
+        return model_of(_Index, path.read_bytes()).seed
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValidationError) as error:
