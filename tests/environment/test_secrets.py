@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import base64
+import dataclasses
 import json
+from collections.abc import Callable
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -196,3 +199,52 @@ def test_the_quick_look_sees_numbers_and_leaves_everything_to_patterns() -> None
     assert Redactor({"CARD": "4111111111111111"}).may_hold(dumps({"card": 4111111111111111}))
     assert not Redactor({"CARD": "4111111111111111"}).may_hold(dumps({"card": 5}))
     assert Redactor({}, [r"\d{8}"]).may_hold("{}")
+
+
+ESCAPES: tuple[tuple[Callable[[str], str], Callable[[str], str]], ...] = (
+    (json.dumps, json.loads),
+    (lambda text: json.dumps(text, ensure_ascii=False), json.loads),
+    (repr, ast.literal_eval),
+    (ascii, ast.literal_eval),
+    (lambda text: str(text.encode()), lambda shown: ast.literal_eval(shown).decode()),
+)
+"""Ways to write a text in another, and back."""
+odd_text = st.text(st.sampled_from("ab7-\"'\\\\\n\t\x01\x7f\x85ß\u200b密😀") | st.characters(codec="utf-8"), max_size=5)
+around = st.text(st.sampled_from("x: {\"'}"), max_size=5)
+
+
+@given(odd_text, odd_text, around, around, st.lists(st.sampled_from(ESCAPES), max_size=3))
+def test_a_value_is_masked_and_nothing_else_however_it_was_escaped(
+    start: str, end: str, before: str, after: str, chain: list[tuple[Callable[[str], str], Callable[[str], str]]]
+) -> None:
+    redactor = Redactor({"A_KEY": f"{start}Q7z4kW{end}"})
+    text = f"{before}{start}Q7z4kW{end}{after}"
+    for escape, _ in chain:
+        text = escape(text)
+    assert redactor.may_hold(dumps({"reason": text}))
+    masked = redactor.text(text)
+    assert redactor.text(masked) is masked
+    for _, undo in reversed(chain):
+        masked = undo(masked)
+    assert masked == f"{before}[secret:A_KEY]{after}"
+
+
+@given(st.text(st.sampled_from("\"'\\\nß密😀"), min_size=6, max_size=8).filter(lambda text: len(text.strip()) >= 6))
+def test_a_value_without_a_plain_character_is_masked_too(value: str) -> None:
+    shown = repr({"value": json.dumps([json.dumps(value)])})
+    assert "[secret:A_KEY]" in Redactor({"A_KEY": value}).text(shown)
+
+
+def test_odd_values_hold_no_secret_however_they_are_shown() -> None:
+    @dataclasses.dataclass
+    class Login:
+        token: object
+
+    value = 'abc"def\\9fgh77'
+    redactor = Redactor({"A_KEY": value})
+    pairs = {1: value, "1": {2: value, "2": 0}}
+    for odd in (Login(value), {value}, Login(Login(value)), pairs, Login({value}), value.encode()):
+        record = {"output": to_json(odd), "reason": f"got {to_json(odd)!r}"}
+        text = dumps(redactor.value(record))
+        assert "9fgh77" not in text
+        assert text.count("[secret:A_KEY]") >= 2

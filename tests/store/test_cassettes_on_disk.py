@@ -158,3 +158,11 @@ def test_why_there_is_no_recording(tmp_path: Path) -> None:
     assert good.why_none("c", 3, "agent", 1) == "there is no recording of trial 3; recorded trials: 1"
     assert good.why_none("c", 1, "agent", 2) == "there is no recording of attempt 2; recorded attempts: 1"
     assert good.why_none("c", 1, "graders", 1) == "graders asked no model when it was recorded"
+
+
+def test_lone_surrogates_are_read_as_they_were_recorded(tmp_path: Path) -> None:
+    odd = {"\ud800": 1, "in": [{"\udfff": "\ud801"}]}
+    request = REQUEST.model_copy(update={"body": odd, "path": "/chat?\udc80"})
+    take = (Exchange(request=request, response=RecordedResponse(status=200, body=odd)),)
+    CassetteFolder(tmp_path, "dev", "a").write("c", 1, "agent", 0, take)
+    assert CassetteFolder(tmp_path, "dev", "a").read("c").of(1).agent == (take,)

@@ -10,6 +10,7 @@ import click
 
 from seatrial.cli.output import json_option, print_json, project_option, stderr, stdout
 from seatrial.cli.run import show_run
+from seatrial.core.model_json import json_of
 from seatrial.harness.regrading import Regraded, execute_regrade, plan_regrade
 from seatrial.harness.rerunning import Rerun, execute_rerun, plan_rerun
 from seatrial.harness.runs import find_run
@@ -101,8 +102,8 @@ def _json_of(done: Rerun) -> dict[str, Any]:
     """`{same, first_difference, steps, before, after, notes, run}`; steps are counted from 1."""
     steps = [
         {
-            "before": None if pair.baseline is None else pair.baseline.model_dump(mode="json"),
-            "after": None if pair.candidate is None else pair.candidate.model_dump(mode="json"),
+            "before": None if pair.baseline is None else json_of(pair.baseline),
+            "after": None if pair.candidate is None else json_of(pair.candidate),
             "difference": str(pair.difference),
         }
         for pair in done.diff.pairs
@@ -111,8 +112,8 @@ def _json_of(done: Rerun) -> dict[str, Any]:
         "same": done.same,
         "first_difference": None if done.diff.first is None else done.diff.first + 1,
         "steps": steps,
-        "before": done.before.model_dump(mode="json"),
-        "after": done.after.model_dump(mode="json"),
+        "before": json_of(done.before),
+        "after": json_of(done.after),
         "notes": [str(note) for note in done.notes],
         "run": str(done.run.folder),
     }

@@ -10,6 +10,7 @@ import click
 
 from seatrial.cli.output import json_option, print_json, project_option, stderr, stdout
 from seatrial.core.decision import DecisionVerdict
+from seatrial.core.model_json import json_of
 from seatrial.core.project import Project
 from seatrial.errors import ExitCode, UsageError
 from seatrial.harness.approving import FRESH_TRIALS, WITHOUT_FRESH, Approval, approve, check_terms, fresh_plan, is_fit
@@ -67,7 +68,7 @@ def gate_runs(
 def show_decision(gated: Gated, *, as_json: bool, verbosity: int) -> None:
     """Print a decision, as a report or as its own document."""
     if as_json:
-        print_json(gated.decision.model_dump(mode="json"))
+        print_json(json_of(gated.decision))
         return
     from seatrial.report.terminal import print_decision
 
@@ -142,7 +143,7 @@ def _tell(approval: Approval, *, as_json: bool, fresh: bool) -> None:
     refused = approval.baseline is None
     if as_json:
         document = {"approved": not refused, "baseline": None if refused else str(approval.written)}
-        print_json({**document, "fresh": fresh, "decision": approval.decision.model_dump(mode="json")})
+        print_json({**document, "fresh": fresh, "decision": json_of(approval.decision)})
     else:
         from seatrial.report.terminal import print_decision
 
@@ -168,7 +169,7 @@ def show(file: Path | None, project: Path | None, as_json: bool) -> None:
     """Show who approved what, when and why, and its cases."""
     found = read_baseline(file or _approved(project))
     if as_json:
-        print_json(found.model_dump(mode="json"))
+        print_json(json_of(found))
     else:
         from seatrial.report.terminal import print_baseline
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from seatrial.cli.output import json_option, print_json, project_option, stdout
+from seatrial.core.model_json import json_of
 from seatrial.errors import StorageError
 from seatrial.harness.comparing import compare as compare_paths
 from seatrial.harness.comparing import comparison_json
@@ -32,7 +33,7 @@ def show(run: str, trial: str, project: Path | None, as_json: bool) -> None:
         raise StorageError(f"{found.folder / 'cases.jsonl'}: has no case {record.case_id!r}")
     trace = found.trace(record)
     if as_json:
-        print_json({"record": record.model_dump(mode="json"), "trace": trace.model_dump(mode="json")})
+        print_json({"record": json_of(record), "trace": json_of(trace)})
     else:
         from seatrial.report.terminal import print_trace
 

@@ -14,6 +14,7 @@ from pydantic import ConfigDict, Field, StrictBool, StrictInt, field_validator, 
 
 from seatrial.core.encoding import digest
 from seatrial.core.frozen import Frozen
+from seatrial.core.model_json import json_of
 
 __all__ = [
     "AnswerExpectation",
@@ -442,9 +443,9 @@ class Case(Frozen):
     @cached_property
     def digest(self) -> str:
         """Digest of what the case asks for and expects. Prose and the number of trials are no part of it."""
-        data = self.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=_NO_IDENTITY)
-        data["expected"] = self.expected.model_dump(mode="json", exclude_unset=True)
-        data["turns"] = [turn.model_dump(mode="json", exclude_unset=True) for turn in self.turns]
+        data = json_of(self, by_alias=True, exclude_defaults=True, exclude=_NO_IDENTITY)
+        data["expected"] = json_of(self.expected, exclude_unset=True)
+        data["turns"] = [json_of(turn, exclude_unset=True) for turn in self.turns]
         if not data.get("thresholds"):  # left over when only the number of trials was written
             data.pop("thresholds", None)
         wanted = self.thresholds.required_successes

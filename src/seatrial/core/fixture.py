@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field, StrictBool, model_validator
 
 from seatrial.core.encoding import digest
 from seatrial.core.frozen import Frozen
+from seatrial.core.model_json import json_of
 
 __all__ = ["ApprovalRule", "DatabaseSpec", "FaultSpec", "FixtureSpec", "Observer", "StandInRule", "Watch"]
 
@@ -128,4 +129,4 @@ class FixtureSpec(Frozen):
     @cached_property
     def digest(self) -> str:
         """Digest of all of it."""
-        return digest(self.model_dump(mode="json", by_alias=True, exclude_defaults=True))
+        return digest(json_of(self, by_alias=True, exclude_defaults=True))

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Protocol, overload
 from typing_extensions import TypedDict  # Pydantic reads Python's own from 3.12 on
 
 from seatrial.core.grade import Grade, GraderFailure, Tally
+from seatrial.core.model_json import json_of
 from seatrial.core.spending import Spending, Spent
 from seatrial.core.trace import StopReason
 from seatrial.core.trial import InvalidReason, Tokens, TrialKey, TrialRecord, TrialStatus
@@ -46,7 +47,7 @@ class Told(TypedDict):
 def told_of(record: TrialRecord) -> Told:
     """What a report tells of this record."""
     return Told(
-        error=None if record.error is None else record.error.model_dump(mode="json"),
+        error=None if record.error is None else json_of(record.error),
         grades=[Reason(reason=grade.reason) for grade in record.grades],
         output=record.output,
         output_file=record.output_file,

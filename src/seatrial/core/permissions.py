@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field, StrictBool, model_validator
 
 from seatrial.core.encoding import digest
 from seatrial.core.frozen import Frozen
+from seatrial.core.model_json import json_of
 
 __all__ = [
     "CRITICAL_VIOLATIONS",
@@ -137,7 +138,7 @@ class Rules(Frozen):
     @cached_property
     def digest(self) -> str:
         """Digest of the rules, whatever their layout in the file."""
-        return digest(self.model_dump(mode="json", by_alias=True, exclude_defaults=True))
+        return digest(json_of(self, by_alias=True, exclude_defaults=True))
 
     def side_effect(self, tool: str) -> bool:
         """Whether a tool changes the world, as far as the rules say."""

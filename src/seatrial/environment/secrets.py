@@ -1,7 +1,8 @@
 """Masking values that must not get out, before anything is written.
 
-A value is recognised as it is, JSON-escaped, as Python shows it, URL-encoded, inside base64, and, where it is all
-digits, with spaces or dashes between them or as a whole number. Its mark is `[secret:NAME]`, that of a `redact` pattern
+A value is recognised as it is, escaped as in JSON or as Python shows it or its bytes (one of these in another, up to
+three deep), URL-encoded, inside base64, and, where it is all digits, with spaces or dashes between them or as a whole
+number. Its mark is `[secret:NAME]`, that of a `redact` pattern
 `[secret:redact]`. Where values overlap in a text, the whole of the overlap is replaced by the marks of those that no
 other one covers, so a value inside a longer one leaves no mark of its own.
 """
@@ -23,7 +24,10 @@ __all__ = ["Redactor"]
 
 _SHORTEST = 6
 _SHORTEST_BASE64 = 12
+_ESCAPES = 3
+"""How many may lie one in another: a set in a dataclass is JSON in JSON, and a reason shows it as Python does."""
 _DIGITS = re.compile(r"\d[\d -]*\d")
+_NEVER_ESCAPED = re.compile(r"[ !#-&(-\[\]-~]+")
 _PATTERN_MARK = "[secret:redact]"
 
 
@@ -57,7 +61,8 @@ class _Search:
     """Finds the values of secrets in texts and numbers, in every form."""
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
-        self._forms: dict[str, str] = {}
+        self._forms: dict[str, dict[str, str]] = {}
+        """Names by form, and these by a text that stands in all of them: where it is not, no form is looked for."""
         self._digits: list[_Digits] = []
         self._numbers: dict[str, str] = {}
         known = [(name, value) for name, value in secrets.items() if len(value.strip()) >= _SHORTEST]
@@ -65,8 +70,11 @@ class _Search:
             self._add(name, value)
 
     def _add(self, name: str, value: str) -> None:
-        for form in _forms(value):
-            self._forms.setdefault(form, name)
+        core = max(_NEVER_ESCAPED.findall(value.strip()), key=len, default="")
+        for form in _escaped(value) | _escaped(value.strip()):
+            self._forms.setdefault(core, {}).setdefault(form, name)
+        for form in _encoded(value):
+            self._forms.setdefault(form, {}).setdefault(form, name)
         if _DIGITS.fullmatch(value.strip()):
             digits = re.sub(r"\D", "", value)
             self._numbers.setdefault(digits, name)
@@ -74,21 +82,26 @@ class _Search:
 
     def spans(self, text: str) -> list[_Span]:
         """Every place where a secret stands, overlapping ones too."""
-        found = [span for form, name in self._forms.items() if form in text for span in _occurrences(text, form, name)]
+        found: list[_Span] = []
+        for core, forms in self._forms.items():
+            if core in text:
+                for form, name in forms.items():
+                    found += _occurrences(text, form, name)
         for digits in self._digits:
             found += digits.spans(text)
         return found
 
     @cached_property
-    def _in_json(self) -> tuple[str, ...]:
-        both = (True, False)
-        return tuple({json.dumps(form, ensure_ascii=ascii_only)[1:-1] for form in self._forms for ascii_only in both})
+    def _in_json(self) -> dict[str, set[str]]:
+        """The same forms as they stand in JSON text, by what stands in all of them."""
+        return {core: {text for form in forms for text in _in_json(form)} for core, forms in self._forms.items()}
 
     def anywhere(self, line: str) -> bool:
         """Whether a secret may stand in this JSON text; never wrong when it says no."""
         if not self._forms:
             return False
-        return any(form in line for form in self._in_json) or any(each.part.search(line) for each in self._digits)
+        forms = (form for core, forms in self._in_json.items() if core in line for form in forms)
+        return any(form in line for form in forms) or any(each.part.search(line) for each in self._digits)
 
     def number(self, value: float) -> str | None:
         """Name of the secret that the digits of a whole number are."""
@@ -104,14 +117,37 @@ def _occurrences(text: str, form: str, name: str) -> Iterator[_Span]:
         at = text.find(form, at + 1)
 
 
-def _forms(value: str) -> set[str]:
-    """The texts in which a value can stand in other text."""
+def _escaped(value: str) -> set[str]:
+    """The value, and the texts that escaping it makes of it, up to so many times."""
+    found = new = {value}
+    for _ in range(_ESCAPES):
+        new = {text for each in new for text in (*_in_json(each), *_in_python(each))} - found
+        found = found | new
+    return found
+
+
+def _in_json(text: str) -> Iterator[str]:
+    """As it stands between the quotes of JSON text."""
+    yield json.dumps(text)[1:-1]
+    yield json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+def _in_python(text: str) -> Iterator[str]:
+    """As it stands in what Python shows. Whether it escapes an apostrophe hangs on all that it shows."""
+    parts = text.split("'")
+    raw = [part.encode("utf-8", "surrogatepass") for part in parts]
+    for shown in ([repr(part) for part in parts], [ascii(part) for part in parts], [repr(part)[1:] for part in raw]):
+        yield "'".join(part[1:-1] for part in shown)
+        yield "\\'".join(part[1:-1] for part in shown)
+
+
+def _encoded(value: str) -> set[str]:
+    """The value in URLs and inside base64: texts that nothing escapes."""
     raw = value.encode("utf-8", "surrogatepass")
-    forms = {value, value.strip(), json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
-    forms.add(repr(value)[1:-1])
+    forms = set(_inside_base64(raw))
     for encoded in (quote(raw, safe=""), quote(raw), quote_plus(raw)):
         forms |= {encoded, re.sub(r"%[0-9A-F]{2}", lambda code: code[0].lower(), encoded)}
-    return forms | set(_inside_base64(raw))
+    return forms
 
 
 def _inside_base64(raw: bytes) -> Iterator[str]:

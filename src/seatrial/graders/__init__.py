@@ -32,6 +32,7 @@ from seatrial.core.expectations import problems_with_expected
 from seatrial.core.grade import Grade
 from seatrial.core.grade_names import PERMISSIONS, canonical, keys_of, name_problems, threshold_keys
 from seatrial.core.grading import unobserved
+from seatrial.core.model_json import json_of
 from seatrial.core.ports import Grader, GradingContext
 from seatrial.core.trace import Message, Observable, Trace
 from seatrial.core.trajectory import steps_in
@@ -99,7 +100,7 @@ class BuiltIn:
     @property
     def wanted(self) -> Any:
         """The expectation that it compares with, as JSON data; None where that is a threshold of the case."""
-        found: Any = self.expected.model_dump(mode="json", exclude_unset=True)
+        found: Any = json_of(self.expected, exclude_unset=True)
         for key in self.key.split("."):
             found = found.get(key) if isinstance(found, dict) else None
         return found

@@ -16,6 +16,7 @@ from seatrial.core.case import Case
 from seatrial.core.decision import Decision
 from seatrial.core.encoding import digest
 from seatrial.core.ledger import Ledger
+from seatrial.core.model_json import json_of, model_of
 from seatrial.core.policy import Exceptions, Policy
 from seatrial.core.project import Project
 from seatrial.core.run import RunInfo, RunStatus
@@ -259,8 +260,8 @@ def rulebook(
     if with_baseline and path is not None and (baseline is not None or is_there(path)):
         approved = read_baseline(path)
     digests = {
-        "policy": digest(read_policy.model_dump(mode="json", exclude_defaults=True)),
-        "exceptions": digest(exceptions.model_dump(mode="json", exclude_defaults=True)),
+        "policy": digest(json_of(read_policy, exclude_defaults=True)),
+        "exceptions": digest(json_of(exceptions, exclude_defaults=True)),
         "baseline": "" if approved is None or path is None else _file_digest(path),
     }
     return Rulebook(read_policy, exceptions, approved, digests)
@@ -337,7 +338,7 @@ def judge(
     )
     decision = decision.model_copy(update={"decided": now()})
     path = output or candidate.folders[0] / (APPROVAL if for_approval else DECISION)
-    write_json(path, decision.model_dump(mode="json"))
+    write_json(path, json_of(decision))
     return Gated(decision, candidate, comparison, path)
 
 
@@ -366,7 +367,7 @@ def gate(
 def decision_of(path: Path, candidate: Candidate) -> Decision:
     """The decision in a file, on this very candidate. UsageError when it is none, or one on other runs or records."""
     try:
-        decision = Decision.model_validate_json(path.read_bytes())
+        decision = model_of(Decision, path.read_bytes())
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from error
     except ValueError as error:

@@ -11,6 +11,7 @@ from seatrial.core.case import Case
 from seatrial.core.collecting import collector_paused
 from seatrial.core.encoding import digest
 from seatrial.core.fixture import FixtureSpec
+from seatrial.core.model_json import json_of
 from seatrial.core.permissions import Rules
 from seatrial.core.ports import PlannedCase
 from seatrial.core.project import AgentSpec, Project
@@ -123,8 +124,8 @@ def given(case: Case) -> dict[str, Any]:
     return {
         "input": case.input,
         "turns": [turn.user for turn in case.turns],
-        "user": None if case.user is None else case.user.model_dump(mode="json"),
-        "attachments": [attachment.model_dump(mode="json") for attachment in case.attachments],
+        "user": None if case.user is None else json_of(case.user),
+        "attachments": [json_of(attachment) for attachment in case.attachments],
     }
 
 

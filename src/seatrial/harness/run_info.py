@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from seatrial.core.model_json import json_of
 from seatrial.core.ports import Agent, PlannedCase
 from seatrial.core.project import AgentSpec
 from seatrial.core.run import PERMISSION_RULES, RunInfo
@@ -41,7 +42,7 @@ def run_info(
     return RunInfo(
         run_id=run_id(now),
         build_id=request.build_id or _build_id(request.build, project.build_id),
-        agent=spec.model_dump(mode="json", exclude_defaults=True),
+        agent=json_of(spec, exclude_defaults=True),
         agent_kind=agent.kind,
         sandbox=dict(getattr(agent, "sandbox", {})),
         observes=tuple(sorted(agent.observes)),
@@ -58,7 +59,7 @@ def run_info(
         cassettes="" if request.cassette_mode in (None, "off") else request.cassette_mode,
         policies=rules_on_record(planned),
         options=_options(request),
-        judge={} if project.judge is None else project.judge.model_dump(mode="json", exclude_none=True),
+        judge={} if project.judge is None else json_of(project.judge, exclude_none=True),
         prices={name: price.model_dump(exclude_none=True) for name, price in project.prices.items()},
         seed=request.seed if request.seed is not None else secrets.randbelow(2**31),
         versions=_versions(),

@@ -17,6 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from seatrial.core.model_json import json_of
 from seatrial.core.ports import Agent, PlannedCase
 from seatrial.core.project import AgentSpec
 from seatrial.environment.model_proxy.address import ProxyAddress
@@ -51,7 +52,7 @@ def request_as_data(request: Request) -> dict[str, Any]:
     data = {item.name: getattr(request, item.name) for item in fields(request) if item.name not in _LEFT_OUT}
     agent = request.agent
     if isinstance(agent, AgentSpec):
-        data["agent"] = agent.model_dump(mode="json")
+        data["agent"] = json_of(agent)
     elif agent is not None and not isinstance(agent, str):
         kind = type(agent).__name__
         raise UsageError(

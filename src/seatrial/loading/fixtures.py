@@ -26,6 +26,7 @@ from seatrial.core.case import Case
 from seatrial.core.encoding import digest
 from seatrial.core.fixture import FixtureSpec
 from seatrial.core.ids import readable
+from seatrial.core.model_json import json_of
 from seatrial.core.project import Project
 from seatrial.errors import Diagnostic, InputError, did_you_mean
 from seatrial.loading.databases import database_problems
@@ -328,7 +329,7 @@ _LOOKED_FOR = ("outcome", "watch", "secrets")
 
 def _digests(spec: FixtureSpec, files: FixtureFiles) -> dict[str, str]:
     read = {shown_path(path, files.root): _digest(path, files.root) for path in _files_read(spec, files)}
-    data = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    data = json_of(spec, by_alias=True, exclude_defaults=True)
     given = {key: value for key, value in data.items() if key not in _LOOKED_FOR}
     rest = {"function": files.function, "files": read}
     return {

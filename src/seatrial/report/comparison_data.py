@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from seatrial.core.model_json import json_of
 from seatrial.report.summary import VERDICTS
 from seatrial.report.trace_diff import TraceDiff, trace_diff
 from seatrial.verdict.comparison import CaseComparison, Change, Comparison
@@ -73,7 +74,7 @@ def divergence_data(diff: TraceDiff | None) -> dict[str, Any] | None:
 
 
 def _step(step: Step | None) -> dict[str, Any] | None:
-    return None if step is None else step.model_dump(mode="json")
+    return None if step is None else json_of(step)
 
 
 # --- figures ---------------------------------------------------------------------------------------------------------

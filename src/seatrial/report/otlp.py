@@ -22,6 +22,7 @@ from typing import Any
 
 from seatrial.core import genai
 from seatrial.core.encoding import dumps
+from seatrial.core.model_json import json_of
 from seatrial.core.run import RunInfo
 from seatrial.core.trace import (
     CallState,
@@ -169,7 +170,7 @@ class _Trial:
         """What happened at a moment: approvals, guardrails, faults, safety events, errors, messages."""
         for event in self._trace.events:
             if not isinstance(event, _SPANS):
-                fields = event.model_dump(mode="json", exclude={"at_ms", "kind"}, exclude_none=True)
+                fields = json_of(event, exclude={"at_ms", "kind"}, exclude_none=True)
                 attributes = {f"seatrial.{key}": _plain(value) for key, value in fields.items()}
                 yield self._note(f"seatrial.{event.kind}", event.at_ms, attributes)
 

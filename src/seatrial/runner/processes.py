@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import codecs
 import contextlib
+import functools
 import json
 import os
 import signal
@@ -28,13 +29,27 @@ _POLITE_S = 0.5
 _CHUNK = 1 << 20
 
 
+@functools.cache
+def _surrogates_kept() -> str:
+    """Name of the way to read lone surrogates as such, and what else is no UTF-8 as replacement characters."""
+
+    def read(error: UnicodeError) -> tuple[str | bytes, int]:
+        try:
+            return codecs.lookup_error("surrogatepass")(error)
+        except UnicodeError:
+            return codecs.replace_errors(error)
+
+    codecs.register_error("seatrial.surrogates_kept", read)
+    return "seatrial.surrogates_kept"
+
+
 class _Prints(asyncio.Protocol):
     """Keeps the beginning of what a process prints, and reads on."""
 
     def __init__(self) -> None:
         self.log = Log()
         self.ended = asyncio.get_running_loop().create_future()
-        self._text = codecs.getincrementaldecoder("utf-8")("replace")
+        self._text = codecs.getincrementaldecoder("utf-8")(_surrogates_kept())
 
     def data_received(self, data: bytes) -> None:
         self.log.write(self._text.decode(data))

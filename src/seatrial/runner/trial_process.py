@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, Protocol
 
 from seatrial.core.encoding import dumps, to_json
+from seatrial.core.model_json import json_of
 from seatrial.core.ports import Agent, PlannedCase
 from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
@@ -147,7 +148,7 @@ def _asking(own: TrialSettings, wire: _Wire) -> TrialSettings:
 
 
 def _result(record: TrialRecord, trace: Trace) -> dict[str, Any]:
-    return {"record": record.model_dump(mode="json"), "trace": trace.model_dump(mode="json")}
+    return {"record": json_of(record), "trace": json_of(trace)}
 
 
 def _leave_after(work: Callable[[], None], wire: _Wire) -> NoReturn:
@@ -178,7 +179,7 @@ def _print_to(descriptor: int) -> None:
     os.dup2(descriptor, 2)
     for name, number in (("stdout", 1), ("stderr", 2)):
         raw = io.FileIO(number, "w", closefd=False)  # nothing is held back: what was printed outlives a crash
-        setattr(sys, name, io.TextIOWrapper(raw, "utf-8", "backslashreplace", write_through=True))
+        setattr(sys, name, io.TextIOWrapper(raw, "utf-8", "surrogatepass", write_through=True))
 
 
 # --- a fresh interpreter a trial -------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ passes through the redactor before it is written. A run that has ended, in whate
 
 from __future__ import annotations
 
-import json
 import re
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,6 +20,7 @@ from pydantic import ValidationError
 from seatrial.core.case import Case
 from seatrial.core.encoding import indented, line_of
 from seatrial.core.ledger import Ledger
+from seatrial.core.model_json import json_of, model_of
 from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
@@ -195,14 +195,14 @@ class RunWriter:
         record = record.altered(links)
         line = line_of(record)
         if self._to_rework(line):
-            record = self._reworked(line, links)
+            record = self._reworked(record, links)
             line = line_of(record)
         self.kept.add(record, self._journal.record(line), len(line))
         return record
 
-    def _reworked(self, line: bytes, links: dict[str, Any]) -> TrialRecord:
-        """The record of a line masked, and without an output that is too large for one."""
-        data = _masked(json.loads(line), self._masks, _OF_RECORDS) | links
+    def _reworked(self, record: TrialRecord, links: dict[str, Any]) -> TrialRecord:
+        """The record masked, and without an output that is too large for a line."""
+        data = _masked(json_of(record), self._masks, _OF_RECORDS) | links
         aside = self._aside(data)
         if aside is not None:
             data |= {"output": aside.shown, "output_file": aside.file}
@@ -235,7 +235,7 @@ class RunWriter:
 
 
 def _write_info(folder: Path, info: RunInfo, masks: Masks) -> None:
-    data = info.model_dump(mode="json")
+    data = json_of(info)
     data.update({name: masks.value(data[name]) for name in ("agent", "judge", "options", "command", "resumed")})
     write_text(folder / _INFO, indented(data) + "\n", durable=True)
 
@@ -274,7 +274,7 @@ def _case_line(data: dict[str, Any], masks: Masks) -> str:
 def _case_json(case: Case) -> dict[str, Any]:
     """The case as it was written, and where."""
     place = {"path": case.path, "line": case.line} if case.path else {}
-    return case.model_dump(mode="json", by_alias=True, exclude_unset=True) | place
+    return json_of(case, by_alias=True, exclude_unset=True) | place
 
 
 def _refuse_begun(folder: Path) -> None:
@@ -331,7 +331,7 @@ class RunFolder:
         """`run.json`; StorageError when it cannot be read."""
         path = self.folder / _INFO
         try:
-            return RunInfo.model_validate_json(path.read_bytes())
+            return model_of(RunInfo, path.read_bytes())
         except (OSError, ValidationError) as error:
             raise StorageError(f"{path}: cannot be read as a run: {first_line(error)}") from error
 

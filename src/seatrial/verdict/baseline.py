@@ -23,6 +23,7 @@ from pydantic import BeforeValidator, Field, ValidationError, field_validator, m
 from seatrial.core.case import Risk
 from seatrial.core.encoding import digest, dumps
 from seatrial.core.frozen import Frozen
+from seatrial.core.model_json import json_of
 from seatrial.core.policy import Said, iso_date
 from seatrial.core.run import RunInfo
 from seatrial.core.wording import said
@@ -294,7 +295,7 @@ def _kept(trajectory: Trajectory | None, detail: Detail) -> Trajectory | None:
 
 def baseline_text(baseline: Baseline) -> str:
     """The text of its file: the same for equal baselines, one line a case."""
-    head = baseline.model_dump(mode="json", exclude={"cases"})
+    head = json_of(baseline, exclude={"cases"})
     short = {} if baseline.detail is Detail.FULL else _abbreviations(baseline.cases)
     if short:
         head["short"] = {letters: name for name, letters in short.items()}
@@ -340,7 +341,7 @@ def _case_written_out(case: Any, short: Mapping[str, Any]) -> Any:
 
 
 def _line(case: BaselineCase, short: Mapping[str, str]) -> str:
-    data = case.model_dump(mode="json", exclude_defaults=True)
+    data = json_of(case, exclude_defaults=True)
     if case.required == case.trials:
         del data["required"]
     if case.trials == case.valid:

@@ -29,6 +29,7 @@ from typing import Any
 
 from seatrial.core.encoding import dumps
 from seatrial.core.ledger import Counted
+from seatrial.core.model_json import json_of
 from seatrial.core.ports import NOTHING_BEFORE, Earlier, PlannedCase, Sink, TrialSource
 from seatrial.core.trace import StopReason, Trace
 from seatrial.core.trial import InvalidReason, TrialRecord
@@ -191,7 +192,7 @@ def run_job(given: str, job: dict[str, Any], isolation: str) -> dict[str, Any]:
             record, trace = desk.run(job)
     except SeatrialError as error:  # some kinds cannot travel
         raise UsageError(f"on worker {platform.node()}, process {os.getpid()}: {error}") from None
-    return {"record": record.model_dump(mode="json"), "trace": trace.model_dump(mode="json")}
+    return {"record": json_of(record), "trace": json_of(trace)}
 
 
 @dataclass

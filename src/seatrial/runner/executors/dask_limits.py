@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from seatrial.core.model_json import json_of
 from seatrial.core.project import RatesSpec
 from seatrial.environment.pace import Kind, Rates
 from seatrial.errors import UsageError
@@ -44,7 +45,7 @@ def kept_by_the_scheduler(client: Any, run_id: str, rates: Rates | None) -> Iter
     if rates is None or not rates.any:
         yield
         return
-    client.run_on_scheduler(_keep, run_id, rates.spec.model_dump(mode="json"))
+    client.run_on_scheduler(_keep, run_id, json_of(rates.spec))
     try:
         yield
     finally:
