@@ -38,7 +38,7 @@ from seatrial.core.ledger import Counted, Ledger
 from seatrial.core.ports import PlannedCase, Sink, TrialSource
 from seatrial.core.trace import ModelCallEvent, StopReason, Trace
 from seatrial.core.trial import InvalidReason, TrialRecord
-from seatrial.core.usage import Price, cost_of_call
+from seatrial.core.usage import Price, known_cost_of_trace
 from seatrial.stats.estimate import quantile
 
 __all__ = ["NO_LIMIT", "Budget", "WithinBudget", "cost_of_attempt", "own_limit"]
@@ -210,16 +210,12 @@ class WithinBudget:
         cost = cost_of_attempt(record)
         if cost is None:
             trial.known = False
-            cost = fsum([*self._known_costs(trace), record.judge_cost_usd or 0.0])
+            cost = known_cost_of_trace(trace, self._prices) + (record.judge_cost_usd or 0.0)
             if self._budget.cost_usd is not None and not self._budget.allow_unknown_cost:
                 self.problem = self.problem or self._unknown(record, trace)
                 cost = max(cost, trial.reserved if trial.estimated else 0.0)
         trial.paid += cost
         self._spent += cost
-
-    def _known_costs(self, trace: Trace) -> list[float]:
-        costs = (cost_of_call(call, self._prices) for call in trace.of(ModelCallEvent))
-        return [cost for cost in costs if cost is not None]
 
     def _unknown(self, record: TrialRecord, trace: Trace) -> str:
         """What makes every further cost unknown too; empty when it is this one's only."""

@@ -119,6 +119,7 @@ async def _played(environment: TrialEnvironment, session: Session, case: Case, c
 async def _turn(environment: TrialEnvironment, session: Session, case: Case, value: Any, course: Course) -> bool:
     """One turn; whether the agent answered it."""
     recorder, pace = environment.recorder, environment.pace
+    recorder.spending.check()
     recorder.turn = number = len(course.outputs) + 1
     turn = TurnInput(case.id, value, number, environment.fixture_name)
     recorder.message("user", turn.message or value)
@@ -132,7 +133,8 @@ async def _turn(environment: TrialEnvironment, session: Session, case: Case, val
         course.turn_began = None
         course.latency_ms += max(own_time(pace) - began, 0.0) * 1000 if measured is None else measured
     _take(finished, course)
-    recorder.spending.add_reported(finished.cost_usd)
+    if finished.cost_usd is not None:
+        recorder.estimate(finished.cost_usd)
     return finished.stop_reason is StopReason.ANSWERED
 
 
@@ -142,7 +144,6 @@ def _take(answer: Answer, course: Course) -> None:
     if answer.outcome:
         course.outcome.update(to_json(dict(answer.outcome)))
         course.observed = True
-    course.reported_costs.append(answer.cost_usd)
 
 
 def _agent_error(error: BaseException) -> AgentError:
