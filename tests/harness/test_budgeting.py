@@ -142,6 +142,20 @@ def test_a_price_that_turns_out_to_be_missing_costs_one_trial_and_the_folder_sta
     assert api.load(tmp_path / "out").info.status is RunStatus.OUT_OF_BUDGET
 
 
+def test_bl_112_a_judge_without_a_cost_leaves_the_verdict_alone_and_ends_a_run_with_a_budget(tmp_path: Path) -> None:
+    project(tmp_path, cases=3, graders="[my_judge:polite]")
+    (tmp_path / "my_judge.py").write_text(
+        "from seatrial import Grade, grader\n\n"
+        "@grader(judge=True)\ndef polite(context):\n    return Grade(verdict='pass', reason='polite')\n"
+    )
+    with pytest.raises(UsageError, match=r"judge 'my_judge:polite' .*give the judge's Grade a cost_usd") as refused:
+        api.run(tmp_path, max_cost=1, output=tmp_path / "out", concurrency=1)
+    assert "--allow-unknown-cost" in str(refused.value)
+    (ended,) = api.load(tmp_path / "out").trials
+    assert (str(ended.status), ended.cost_usd, ended.judge_cost_usd) == ("passed", pytest.approx(0.1), None)
+    assert len(api.run(tmp_path, max_cost=1, allow_unknown_cost=True).trials) == 3
+
+
 def test_an_agent_that_estimates_its_cost_needs_no_price_where_cases_have_a_limit(tmp_path: Path) -> None:
     project(
         tmp_path,

@@ -14,7 +14,7 @@ from seatrial.core.project import Project
 from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trial import TrialKey, TrialRecord
 from seatrial.errors import UsageError
-from seatrial.runner.budget import Budget, WithinBudget, cost_of_attempt, own_limit
+from seatrial.runner.budget import Budget, WithinBudget, known_cost_of_attempt, own_limit
 from seatrial.runner.curtailment import CurtailedTrials
 from seatrial.runner.schedule import FixedTrials
 from seatrial.store.rundir import RunFolder
@@ -82,7 +82,7 @@ class Course:
         if self.guard is not None and self.guard.problem:
             raise UsageError(
                 f"--max-cost: {self.guard.problem}, so no further trial was started ({folder} keeps what ran); "
-                f"name the model under `prices` in seatrial.yaml, {_WAY_OUT}"
+                f"{self.guard.remedy}, {_WAY_OUT}"
             )
 
 
@@ -120,8 +120,7 @@ def resume_command(folder: Path, info: RunInfo, records: Ledger) -> str | None:
 
 def _enough(limit: float, folder: Path, info: RunInfo, records: Ledger) -> float:
     """What is spent already, and what all that is left may cost: as the trials on record, else as its case allows."""
-    costs = [cost for cost in map(cost_of_attempt, records.entries()) if cost is not None]
-    spent, trials = fsum(costs), records.trials
+    spent, trials = fsum(map(known_cost_of_attempt, records.entries())), records.trials
     limits = {case.id: own_limit(case) or 0.0 for case in RunFolder(folder).cases()}
     if trials and spent:
         whole = spent / trials * max(info.trials_planned, trials) * 1.1
