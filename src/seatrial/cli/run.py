@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from seatrial.cli.numbers import AMOUNT
 from seatrial.cli.output import json_option, print_json, project_option, results_alone_on_stdout, stderr, stdout
 from seatrial.cli.release import show_decision
 from seatrial.cli.resuming import hint
@@ -40,9 +41,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--build", metavar="NAME", help="One of the project's builds.")
 @click.option("--trials", type=click.IntRange(min=1), metavar="N", help="Trials a case, instead of its own number.")
 @click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Trials in flight at once.")
-@click.option(
-    "--timeout", "timeout_s", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Seconds a trial."
-)
+@click.option("--timeout", "timeout_s", type=AMOUNT, metavar="S", help="Seconds a trial.")
 @click.option("--seed", type=int, metavar="N", help="Seed of the run (default: random, on record).")
 @click.option("--tools", type=click.Choice(["stand_in", "real"]), help="Whether stand-ins answer for tools.")
 @click.option(
@@ -61,13 +60,11 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--scheduler", metavar="ADDRESS", help="The cluster's scheduler (tcp://...); without it one on loopback.")
 @click.option(
     "--max-cost",
-    type=click.FloatRange(min=0, min_open=True),
+    type=AMOUNT,
     metavar="USD",
     help="Start no trial that may not fit into this much money.",
 )
-@click.option(
-    "--max-time", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Start no trial after S seconds."
-)
+@click.option("--max-time", type=AMOUNT, metavar="S", help="Start no trial after S seconds.")
 @click.option("--allow-unknown-cost", is_flag=True, help="With --max-cost: go on where a price is unknown.")
 @click.option("--stop-when-decided", is_flag=True, help="End a case once it is decided; only verdicts compare.")
 @click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="The run folder itself (new or empty).")

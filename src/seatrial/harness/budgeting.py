@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
-from math import ceil, floor, fsum, isfinite, log10
+from math import ceil, floor, fsum, log10
 from pathlib import Path
 
 from seatrial.core.ledger import Ledger
@@ -19,17 +19,9 @@ from seatrial.runner.curtailment import CurtailedTrials
 from seatrial.runner.schedule import FixedTrials
 from seatrial.store.rundir import RunFolder
 
-__all__ = ["Course", "budget_of", "course_of", "refuse_unknown_prices", "resume_command", "trials_of"]
+__all__ = ["Course", "course_of", "refuse_unknown_prices", "resume_command", "trials_of"]
 
 _WAY_OUT = "or go on with --allow-unknown-cost, which counts an unknown cost as nothing"
-
-
-def budget_of(cost_usd: float | None, time_s: float | None, *, allow_unknown_cost: bool) -> Budget:
-    """The budget as it was asked for. Raises UsageError for a limit that is no positive number."""
-    for name, value in (("--max-cost", cost_usd), ("--max-time", time_s)):
-        if value is not None and not (isfinite(value) and value > 0):
-            raise UsageError(f"{name} is a number above 0, not {value}")
-    return Budget(cost_usd, time_s, allow_unknown_cost)
 
 
 def refuse_unknown_prices(budget: Budget, project: Project, planned: Sequence[PlannedCase]) -> None:

@@ -8,7 +8,7 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -301,22 +301,28 @@ async def arun(project: str | Path = ".", select: Sequence[str] | str = (), **op
 
 
 def _request(project: str | Path, select: Sequence[str] | str, options: dict[str, Any]) -> Request:
-    known = set(Request.__dataclass_fields__)
+    known = set(Request.__dataclass_fields__) - {"project", "select", "command"}
     for name in options:
         if name not in known:
             hint = did_you_mean(name, sorted(known))
             raise UsageError(f"run() has no option {name!r}" + (f"; {hint}" if hint else ""))
     changes = {name: _READ.get(name, lambda value: value)(value) for name, value in options.items()}
-    return Request(project=Path(project), select=_several(select), command=("seatrial.run",), **changes)
+    return Request(project=_place(project), select=_several(select), command=("seatrial.run",), **changes)
 
 
-def _several(value: Sequence[str] | str) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
+def _several(value: Any) -> Any:
+    if isinstance(value, str):
+        return (value,)
+    return tuple(value) if isinstance(value, Iterable) else value
+
+
+def _place(value: Any) -> Any:
+    return Path(value) if isinstance(value, (str, os.PathLike)) else value
 
 
 _READ: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("suite", "tag", "risk", "set"), _several),
-    **dict.fromkeys(("output", "cassettes"), Path),
+    **dict.fromkeys(("output", "cassettes"), _place),
 }
 """Options that may be given more simply than a Request holds them."""
 
