@@ -14,7 +14,7 @@ import click
 from seatrial.cli.numbers import AMOUNT
 from seatrial.cli.output import json_option, print_json, project_option, results_alone_on_stdout, stderr, stdout
 from seatrial.cli.release import show_decision
-from seatrial.cli.resuming import hint
+from seatrial.cli.resuming import command_to_go_on, hint
 from seatrial.core.run import RunStatus
 from seatrial.errors import ExitCode, NothingSelected, SeatrialError, StorageError
 from seatrial.harness.gating import Rulebook, judge, project_or_none, rulebook
@@ -191,7 +191,7 @@ def show_run(finished: Run, *, as_json: bool, verbosity: int) -> None:
     """Print a run's summary, or the text of its results."""
     from seatrial.report.terminal import print_summary
 
-    if finished.info.status is RunStatus.INTERRUPTED:
+    if finished.info.status is RunStatus.INTERRUPTED and not finished.info.regraded_from:
         click.echo(hint(finished, _short(finished.folder)), err=True)
     if as_json:
         print_json(finished.results())
@@ -199,8 +199,10 @@ def show_run(finished: Run, *, as_json: bool, verbosity: int) -> None:
         print_summary(stdout(), finished.results(), verbosity=verbosity, run=_short(finished.folder))
         if verbosity >= 0:
             click.echo(f"run folder: {_short(finished.folder)}", err=True)
-    if finished.resume_command is not None:
-        click.echo(f"the budget ran out; to run the rest: {finished.resume_command}", err=True)
+    budget = finished.budget_for_the_rest
+    if budget is not None:
+        command = command_to_go_on(_short(finished.folder), budget)
+        click.echo(f"the budget ran out; to run the rest: {command}", err=True)
 
 
 def _short(folder: Path) -> str:

@@ -25,14 +25,16 @@ from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
 from seatrial.errors import Diagnostic, ExitCode, StorageError, UsageError, did_you_mean
-from seatrial.harness.budgeting import course_of, resume_command, trials_of
+from seatrial.harness.budgeting import budget_for_the_rest, course_of, trials_of
 from seatrial.harness.cassettes import running
 from seatrial.harness.executors import executor_for
+from seatrial.harness.going_on import resume_command
 from seatrial.harness.hidden import veiled_case, veiled_record, veiled_trace
 from seatrial.harness.importing import importable
 from seatrial.harness.misfits import refuse_misfit
 from seatrial.harness.plan import Plan, plan
 from seatrial.harness.request import Request
+from seatrial.harness.run_info import sayable
 from seatrial.harness.settings import settings_for
 from seatrial.loading.project_folder import find_root
 from seatrial.report.files import write_results
@@ -80,9 +82,18 @@ class Run:
         return int(exit_code(self.info, self.cases))
 
     @property
+    def budget_for_the_rest(self) -> dict[str, float] | None:
+        """For a run that ran out of budget: `max_cost` and `max_time`, as far as it had them, in which the rest should
+        run. None for any other."""
+        if self.info.status is not RunStatus.OUT_OF_BUDGET or self.info.regraded_from:
+            return None
+        return budget_for_the_rest(self.folder, self.info, self.trials)
+
+    @property
     def resume_command(self) -> str | None:
-        """How to go on with a run that ran out of budget; None for any other."""
-        return resume_command(self.folder, self.info, self.trials)
+        """How to go on with a run that ran out of budget, by the options on record; None for any other."""
+        budget = self.budget_for_the_rest
+        return None if budget is None else resume_command(self.folder, sayable(self.info.options), budget)
 
     def summary(self) -> dict[str, Any]:
         """What `results.json` holds."""
