@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seatrial.cli.resuming import resume_command
+from seatrial.cli.resuming import command_to_go_on
 from seatrial.cli.run import run
 
 
@@ -27,4 +27,4 @@ from seatrial.cli.run import run
 )
 def test_a_run_is_gone_on_with_by_its_own_command_without_what_its_folder_knows(typed: list[str], resumed: str) -> None:
     with run.make_context("run", list(typed)):
-        assert resume_command("runs/r1") == resumed
+        assert command_to_go_on("runs/r1") == resumed

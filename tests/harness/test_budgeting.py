@@ -67,7 +67,7 @@ def test_a_budget_of_five_trials_runs_five_and_ends_incomplete(tmp_path: Path, c
     assert (run.info.status, run.exit_code) == (RunStatus.OUT_OF_BUDGET, 4)
     assert run.summary()["figures"]["cost"]["total"]["usd"] == pytest.approx(0.5)
     assert run.info.options["max_cost"] == 0.5
-    assert run.resume_command == f"seatrial run --resume --output {run.folder} --max-cost 2.2"
+    assert run.budget_for_the_rest == {"max_cost": 2.2}
     assert api.load(run.folder).resume_command == run.resume_command
     assert "the run ended out of budget: 5 of 20" in json.dumps(run.summary()["problems"])
 
@@ -85,13 +85,14 @@ def test_time_that_is_up_ends_the_run_and_keeps_what_ran(tmp_path: Path) -> None
     run = api.run(project(tmp_path), max_time=1e-9, concurrency=1)
     assert 1 <= len(run.trials) < 20
     assert run.exit_code == 4
-    assert run.resume_command == f"seatrial run --resume --output {run.folder} --max-time 1e-09"
+    (enough,) = (run.budget_for_the_rest or {}).values()
+    assert enough > 1e-9  # what was too little once is so again
 
 
 def test_where_nothing_ran_the_hint_names_a_budget_in_which_everything_may(tmp_path: Path) -> None:
     run = api.run(project(tmp_path, cases=3, limits="{cost_usd: 0.5}"), max_cost=0.1)
     assert (len(run.trials), run.info.status) == (0, RunStatus.OUT_OF_BUDGET)
-    assert run.resume_command == f"seatrial run --resume --output {run.folder} --max-cost 1.5"
+    assert run.budget_for_the_rest == {"max_cost": 1.5}
 
 
 def test_a_case_dearer_than_those_that_ran_fits_into_the_budget_of_the_hint(tmp_path: Path) -> None:
@@ -99,7 +100,7 @@ def test_a_case_dearer_than_those_that_ran_fits_into_the_budget_of_the_hint(tmp_
     (folder / "cases/smoke/dear.yaml").write_text(case("dear", limits="{cost_usd: 5}"))
     run = api.run(folder, max_cost=0.15)
     assert len(run.trials) == 1
-    assert run.resume_command == f"seatrial run --resume --output {run.folder} --max-cost 5.1"
+    assert run.budget_for_the_rest == {"max_cost": 5.1}
     with pytest.raises(UsageError, match=r"dear has no trial on record: it was not run"):
         trial_of(run, "dear")
     with pytest.raises(UsageError, match=r"has no trial of 'deer'; did you mean 'dear'"):
@@ -140,6 +141,20 @@ def test_a_price_that_turns_out_to_be_missing_costs_one_trial_and_the_folder_sta
     assert "--allow-unknown-cost" in str(refused.value)
     assert calls(tmp_path) == 1
     assert api.load(tmp_path / "out").info.status is RunStatus.OUT_OF_BUDGET
+
+
+def test_bl_112_a_judge_without_a_cost_leaves_the_verdict_alone_and_ends_a_run_with_a_budget(tmp_path: Path) -> None:
+    project(tmp_path, cases=3, graders="[my_judge:polite]")
+    (tmp_path / "my_judge.py").write_text(
+        "from seatrial import Grade, grader\n\n"
+        "@grader(judge=True)\ndef polite(context):\n    return Grade(verdict='pass', reason='polite')\n"
+    )
+    with pytest.raises(UsageError, match=r"judge 'my_judge:polite' .*give the judge's Grade a cost_usd") as refused:
+        api.run(tmp_path, max_cost=1, output=tmp_path / "out", concurrency=1)
+    assert "--allow-unknown-cost" in str(refused.value)
+    (ended,) = api.load(tmp_path / "out").trials
+    assert (str(ended.status), ended.cost_usd, ended.judge_cost_usd) == ("passed", pytest.approx(0.1), None)
+    assert len(api.run(tmp_path, max_cost=1, allow_unknown_cost=True).trials) == 3
 
 
 def test_an_agent_that_estimates_its_cost_needs_no_price_where_cases_have_a_limit(tmp_path: Path) -> None:
@@ -306,7 +321,7 @@ def test_the_command_says_how_to_go_on_and_exits_4(tmp_path: Path) -> None:
     done = seatrial("run", "--max-cost", "0.5", "--json", cwd=tmp_path)
     assert done.returncode == 4
     assert json.loads(done.stdout)["figures"]["verdict"] == "incomplete"
-    assert "seatrial run --resume --output" in done.stderr
+    assert "to run the rest: seatrial run --max-cost 2.2 --json --output runs/" in done.stderr
     refused = seatrial("run", "--max-cost", "1", "--set", "prices={}", cwd=tmp_path)
     assert refused.returncode == 2
     assert "--allow-unknown-cost" in refused.stderr

@@ -379,7 +379,7 @@ def test_a_recording_that_was_killed_goes_on_and_replays_whole(tmp_path: Path, m
     [
         ({"cassettes": "x"}, "say with --cassette-mode whether to record or replay"),
         ({"cassette_mode": "record"}, "--cassette-mode record needs --cassettes DIR"),
-        ({"cassettes": "x", "cassette_mode": "play"}, "the cassette mode is off, record or replay, not 'play'"),
+        ({"cassettes": "x", "cassette_mode": "play"}, "cassette_mode should be off, record or replay, not 'play'"),
         ({"cassettes": "nowhere", "cassette_mode": "replay"}, "nowhere: there is no such folder of cassettes"),
         ({"cassettes": "x", "cassette_mode": "record", "executor": "dask"}, "cassettes need trials on this machine"),
         (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ from hypothesis import strategies as st
 
 from seatrial.core.case import Case
 from seatrial.core.fixture import FixtureSpec
-from seatrial.core.ports import PlannedCase
+from seatrial.core.grade import Grade
+from seatrial.core.ports import GradingContext, PlannedCase
 from seatrial.core.trace import ModelCallEvent, StopReason, Trace, Usage
 from seatrial.core.trial import InvalidReason, TrialRecord, TrialStatus
 from seatrial.core.usage import Price
@@ -31,6 +33,20 @@ class Kept:
 def planned(count: int, trials: int = 1, **case: Any) -> list[PlannedCase]:
     cases = [Case(id=f"c{number}", **case) for number in range(count)]
     return [PlannedCase(item, "", (), trials, FileFixture(FixtureSpec(), case=item)) for item in cases]
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A grader that asks a model."""
+
+    name: str
+    judge: bool = True
+    required: bool = True
+    needs_answer: bool = True
+    blocking: bool = False
+
+    def grade(self, context: GradingContext) -> Grade:
+        raise NotImplementedError
 
 
 def record(case_id: str, index: int, cost: float | None, **more: Any) -> TrialRecord:
@@ -269,13 +285,31 @@ def test_a_resumed_run_of_unknown_costs_goes_on_at_once() -> None:
     assert [source.next() is None for _ in range(3)] == [False] * 3
 
 
-def test_bl_112_a_judges_unknown_cost_ends_nothing() -> None:
+def test_a_judge_that_broke_may_have_cost_what_was_set_aside_and_ends_nothing() -> None:
     source = guard(planned(2, limits={"cost_usd": 0.1}), 1.0)
     trial = source.next()
     assert trial is not None
     end(source, trial, 0.05, judge_cost_usd=None)
     assert source.problem == ""
     assert source.spent_usd == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_a_judge_that_does_not_say_what_it_cost_ends_the_run_unless_that_is_allowed(allowed: bool) -> None:
+    graders = (Judge("dear"), Judge("silent"))
+    cases = [replace(item, graders=graders) for item in planned(3, limits={"cost_usd": 0.1})]
+    source = guard(cases, 1.0, allow_unknown_cost=allowed)
+    trial = source.next()
+    assert trial is not None
+    said = (Grade(name="dear", verdict="pass", cost_usd=0.5), Grade(name="silent", verdict="pass"))
+    end(source, trial, 0.25, judge_cost_usd=None, grades=said)
+    assert source.spent_usd == pytest.approx(0.75)  # what is known counts either way
+    assert ("'silent'" in source.problem, source.next() is None) == (not allowed, not allowed)
+
+
+def test_a_resumed_run_has_spent_what_is_known_of_costs_that_are_not_known_whole() -> None:
+    source = guard(planned(2), 1.0, kept=[record("c0", 1, 0.75, judge_cost_usd=None)])
+    assert source.spent_usd == pytest.approx(0.75)
 
 
 def test_free_models_never_run_out() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from seatrial.cli.numbers import AMOUNT
 from seatrial.cli.output import json_option, print_json, project_option, stdout
 from seatrial.harness.request import Request
 from seatrial.harness.selecting import selected
@@ -32,9 +33,7 @@ __all__ = ["isolate"]
 @click.option(
     "--concurrency", type=click.IntRange(min=1), metavar="N", help="Trials at once side by side; 1 leaves that out."
 )
-@click.option(
-    "--timeout", "timeout_s", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Seconds a trial."
-)
+@click.option("--timeout", "timeout_s", type=AMOUNT, metavar="S", help="Seconds a trial.")
 @click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="Override a setting of seatrial.yaml.")
 @click.option("--in-place", is_flag=True, help="Run in the project's own folder instead of fresh copies of it.")
 @click.option("-v", "--verbose", count=True, help="All suspects, and the orders tried.")

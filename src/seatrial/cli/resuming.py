@@ -1,42 +1,27 @@
-"""How to go on with a run that was cut off: the very command, to be copied."""
+"""How to go on with a run that was cut off or ran out of budget: the very command, to be copied."""
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterator
+from collections.abc import Mapping
 
 import click
 from click.core import ParameterSource
 
+from seatrial.harness.going_on import resume_command
 from seatrial.harness.runs import Run
 
-__all__ = ["hint", "resume_command"]
-
-_AS_THE_RUN_HAD_IT = frozenset(
-    {"select", "suite", "tag", "risk", "keyword", "failed_from", "output", "resume", "seed", "list_only"}
-)
-"""Parameters that a resumed run takes from its folder, or that are said anew."""
+__all__ = ["command_to_go_on", "hint"]
 
 
-def resume_command(folder: str) -> str:
-    """The command of this process, as it goes on with the run in `folder`. Needs a click context."""
+def command_to_go_on(folder: str, budget: Mapping[str, float] | None = None) -> str:
+    """The command of this process, as it goes on with the run in `folder`; with this budget in place of its own.
+
+    Needs a click context.
+    """
     context = click.get_current_context()
-    given = [word for parameter in context.command.params for word in _words(context, parameter)]
-    return shlex.join(["seatrial", str(context.info_name), *given, "--output", folder, "--resume"])
-
-
-def _words(context: click.Context, parameter: click.Parameter) -> Iterator[str]:
-    """The parameter as it was typed."""
-    name = str(parameter.name)
-    source = context.get_parameter_source(name)
-    if source is not ParameterSource.COMMANDLINE or name in _AS_THE_RUN_HAD_IT:
-        return
-    value, option = context.params[name], max(parameter.opts, key=len)
-    if isinstance(parameter, click.Option) and (parameter.is_flag or parameter.count):
-        yield from [option] * int(value)
-        return
-    for item in value if parameter.multiple or parameter.nargs != 1 else [value]:
-        yield from (option, str(item)) if isinstance(parameter, click.Option) else (str(item),)
+    names = [str(parameter.name) for parameter in context.command.params]
+    typed = [name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    return resume_command(folder, {name: context.params[name] for name in typed}, budget)
 
 
 def hint(run: Run, folder: str) -> str:
@@ -44,5 +29,5 @@ def hint(run: Run, folder: str) -> str:
     kept = run.trials.trials
     return (
         f"{kept} of {run.info.trials_planned} trials are on record and will not run again; to go on:\n"
-        f"  {resume_command(folder)}"
+        f"  {command_to_go_on(folder)}"
     )

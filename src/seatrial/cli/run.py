@@ -11,9 +11,10 @@ from typing import Any
 
 import click
 
+from seatrial.cli.numbers import AMOUNT
 from seatrial.cli.output import json_option, print_json, project_option, results_alone_on_stdout, stderr, stdout
 from seatrial.cli.release import show_decision
-from seatrial.cli.resuming import hint
+from seatrial.cli.resuming import command_to_go_on, hint
 from seatrial.core.run import RunStatus
 from seatrial.errors import ExitCode, NothingSelected, SeatrialError, StorageError
 from seatrial.harness.gating import Rulebook, judge, project_or_none, rulebook
@@ -40,9 +41,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--build", metavar="NAME", help="One of the project's builds.")
 @click.option("--trials", type=click.IntRange(min=1), metavar="N", help="Trials a case, instead of its own number.")
 @click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Trials in flight at once.")
-@click.option(
-    "--timeout", "timeout_s", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Seconds a trial."
-)
+@click.option("--timeout", "timeout_s", type=AMOUNT, metavar="S", help="Seconds a trial.")
 @click.option("--seed", type=int, metavar="N", help="Seed of the run (default: random, on record).")
 @click.option("--tools", type=click.Choice(["stand_in", "real"]), help="Whether stand-ins answer for tools.")
 @click.option(
@@ -61,13 +60,11 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--scheduler", metavar="ADDRESS", help="The cluster's scheduler (tcp://...); without it one on loopback.")
 @click.option(
     "--max-cost",
-    type=click.FloatRange(min=0, min_open=True),
+    type=AMOUNT,
     metavar="USD",
     help="Start no trial that may not fit into this much money.",
 )
-@click.option(
-    "--max-time", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Start no trial after S seconds."
-)
+@click.option("--max-time", type=AMOUNT, metavar="S", help="Start no trial after S seconds.")
 @click.option("--allow-unknown-cost", is_flag=True, help="With --max-cost: go on where a price is unknown.")
 @click.option("--stop-when-decided", is_flag=True, help="End a case once it is decided; only verdicts compare.")
 @click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="The run folder itself (new or empty).")
@@ -194,7 +191,7 @@ def show_run(finished: Run, *, as_json: bool, verbosity: int) -> None:
     """Print a run's summary, or the text of its results."""
     from seatrial.report.terminal import print_summary
 
-    if finished.info.status is RunStatus.INTERRUPTED:
+    if finished.info.status is RunStatus.INTERRUPTED and not finished.info.regraded_from:
         click.echo(hint(finished, _short(finished.folder)), err=True)
     if as_json:
         print_json(finished.results())
@@ -202,8 +199,10 @@ def show_run(finished: Run, *, as_json: bool, verbosity: int) -> None:
         print_summary(stdout(), finished.results(), verbosity=verbosity, run=_short(finished.folder))
         if verbosity >= 0:
             click.echo(f"run folder: {_short(finished.folder)}", err=True)
-    if finished.resume_command is not None:
-        click.echo(f"the budget ran out; to run the rest: {finished.resume_command}", err=True)
+    budget = finished.budget_for_the_rest
+    if budget is not None:
+        command = command_to_go_on(_short(finished.folder), budget)
+        click.echo(f"the budget ran out; to run the rest: {command}", err=True)
 
 
 def _short(folder: Path) -> str:

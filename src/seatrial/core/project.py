@@ -18,7 +18,6 @@ __all__ = [
     "Project",
     "RateLimit",
     "RatesSpec",
-    "RunOptions",
     "SuiteSpec",
 ]
 
@@ -125,16 +124,3 @@ class Project(Frozen):
     def gates(self, suite: str) -> bool:
         """Whether cases of this suite decide exit codes and gates."""
         return self.suites.get(suite, SuiteSpec()).gate
-
-
-class RunOptions(Frozen):
-    """What a run is asked to do, from the command line or Python; None = as the case or project says."""
-
-    trials: int | None = Field(default=None, ge=1)
-    concurrency: int | None = Field(default=None, ge=1)
-    timeout_s: float | None = Field(default=None, gt=0)
-    seed: int | None = None
-    tools: Literal["stand_in", "real"] | None = None
-    isolation: Literal["thread", "process"] | None = None
-    debug: bool = False
-    """One trial, nothing captured, post-mortem debugger on an exception."""

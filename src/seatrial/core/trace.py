@@ -310,6 +310,8 @@ class Trace(Frozen):
     steps_are_tool_calls: bool = False
     replayed: int = 0
     """Answers of models that came from a cassette and not from the model."""
+    estimates: dict[int, float] = Field(default_factory=dict)
+    """USD that the agent itself said a turn cost, by the turn's number; a turn is missing when it did not say."""
 
     def of(self, event_type: type[_E]) -> Iterator[_E]:
         """The events of one type, in order."""

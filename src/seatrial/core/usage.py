@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pydantic import Field
 
 from seatrial.core.figures import figure_of
 from seatrial.core.frozen import Frozen
-from seatrial.core.trace import ModelCallEvent, Usage
+from seatrial.core.trace import ModelCallEvent, Observable, Trace, Usage
 from seatrial.core.trial import Tokens
 
-__all__ = ["Price", "cost_of_call", "cost_of_calls", "cost_of_usage", "sum_tokens", "summed"]
+__all__ = [
+    "Price",
+    "cost_of_call",
+    "cost_of_calls",
+    "cost_of_trace",
+    "cost_of_usage",
+    "known_cost_of_trace",
+    "sum_tokens",
+    "summed",
+]
 
 _KINDS = ("input", "output", "cached", "cache_write", "reasoning")
 _NO_TOKENS = Tokens()
@@ -70,6 +79,34 @@ def cost_of_calls(calls: Iterable[ModelCallEvent], prices: Mapping[str, Price]) 
             return None
         total += cost
     return figure_of(total)
+
+
+def cost_of_trace(trace: Trace, prices: Mapping[str, Price]) -> float | None:
+    """USD of one trial, turn by turn: what the agent said that the turn cost, else its model calls.
+
+    None as soon as one turn's cost is unknown: a call without a price, or no estimate where no call could be observed.
+    """
+    if not trace.saw(Observable.MODEL_CALLS) and not _every_turn_estimated(trace):
+        return None
+    called = cost_of_calls(_not_estimated(trace), prices)
+    return None if called is None else called + sum(trace.estimates.values())
+
+
+def known_cost_of_trace(trace: Trace, prices: Mapping[str, Price]) -> float:
+    """The same where part of it is unknown: what is known of it."""
+    costs = (cost_of_call(call, prices) for call in _not_estimated(trace))
+    return sum((cost for cost in costs if cost is not None), sum(trace.estimates.values()))
+
+
+def _every_turn_estimated(trace: Trace) -> bool:
+    told = trace.estimates
+    return bool(told) and all(event.turn in told for event in trace.events)
+
+
+def _not_estimated(trace: Trace) -> Iterator[ModelCallEvent]:
+    """Model calls of turns of which the agent did not say what they cost."""
+    calls, told = trace.of(ModelCallEvent), trace.estimates
+    return (call for call in calls if call.turn not in told) if told else calls
 
 
 def summed(attempts: Iterable[Tokens]) -> Tokens:

@@ -186,7 +186,12 @@ class LiveRecorder:
             fields["latency_ms"] = self._entries.since(fields["at_ms"]) if latency_ms is None else figure_of(latency_ms)
             fields.update(usage=usage, cost_usd=figure_of(cost_usd), error=None if error is None else error_text(error))
             self._entries.changed(number)
-        self.spending.add_call(fields["model"], usage, cost_usd)
+        self.spending.add_call(fields["turn"], fields["model"], usage, cost_usd)
+
+    def estimate(self, cost_usd: float) -> None:
+        """What the agent itself says that the present turn cost, in USD."""
+        self.spending.estimates[self.turn] = cost_usd
+        self._entries.tell({"estimates": [[self.turn, cost_usd]]})
 
     def begin_tool_call(
         self,

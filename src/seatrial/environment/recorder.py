@@ -67,6 +67,7 @@ class Recorder(LiveRecorder):
                 self.observes.discard(Observable(name))
                 self.unobserved[Observable(name)] = why
             self.ordered = change.get("ordered", self.ordered)
+            self.spending.estimates.update(change.get("estimates", ()))
 
     # --- what an agent's author reports ------------------------------------------------------------------------------
 

@@ -1,8 +1,10 @@
 """What one trial spends on model calls, and when it has to stop.
 
-A trial that went above `limits.cost_usd` has failed, whatever it answered; no model or tool call begins any more, so
-the limit is exceeded by no more than the calls in flight. With `priced_only` (a run under a budget) a model whose price
-nobody knows is not called: the trial ends before its call, where an adapter sees it coming.
+It counts as the record does (`seatrial.core.usage.cost_of_trace`), as far as costs are known: turn by turn, what the
+agent said that the turn cost, else its model calls. A trial that went above `limits.cost_usd` has failed, whatever it
+answered; no turn, model call or tool call begins any more, so the limit is exceeded by no more than the calls in flight
+(a turn, where only the agent tells what it cost). With `priced_only` (a run under a budget) a model whose price nobody
+knows is not called: the trial ends before its call, where an adapter sees it coming.
 """
 
 from __future__ import annotations
@@ -30,14 +32,21 @@ class Spending:
     priced_only: bool = False
     unpriced: str | None = None
     """The model that was not called because its price is unknown."""
-    _calls_usd: float = 0.0
-    _reported_usd: float = 0.0
+    estimates: dict[int, float] = field(default_factory=dict)
+    """What the agent itself said that a turn cost, by the turn's number."""
+    _calls: dict[int, float] = field(default_factory=dict)
+    """What the model calls of each turn cost, as far as that is known."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @property
     def over(self) -> bool:
         """Whether it is above its limit, as far as costs are known."""
-        return self.limit_usd is not None and max(self._calls_usd, self._reported_usd) > self.limit_usd
+        return self.limit_usd is not None and self._known_usd > self.limit_usd
+
+    @property
+    def _known_usd(self) -> float:
+        with self._lock:
+            return sum({**self._calls, **self.estimates}.values())
 
     def check(self) -> None:
         """Before any call. Raises CostLimitReached when the trial has to stop."""
@@ -52,12 +61,9 @@ class Spending:
             self.unpriced = self.unpriced or model
         self.check()
 
-    def add_call(self, model: str | None, usage: Usage | None, cost_usd: float | None) -> None:
-        """A model call ended; an unknown cost adds nothing."""
+    def add_call(self, turn: int, model: str | None, usage: Usage | None, cost_usd: float | None) -> None:
+        """A model call of this turn ended; an unknown cost adds nothing."""
         if self.limit_usd is not None:
+            cost = cost_of_usage(model, usage, cost_usd, self.prices) or 0.0
             with self._lock:
-                self._calls_usd += cost_of_usage(model, usage, cost_usd, self.prices) or 0.0
-
-    def add_reported(self, cost_usd: float | None) -> None:
-        """The agent's own estimate of one turn."""
-        self._reported_usd += cost_usd or 0.0
+                self._calls[turn] = self._calls.get(turn, 0.0) + cost

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
-from math import ceil, floor, fsum, isfinite, log10
+from datetime import datetime
+from math import ceil, floor, fsum, log10
 from pathlib import Path
 
 from seatrial.core.ledger import Ledger
@@ -14,22 +14,15 @@ from seatrial.core.project import Project
 from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trial import TrialKey, TrialRecord
 from seatrial.errors import UsageError
-from seatrial.runner.budget import Budget, WithinBudget, cost_of_attempt, own_limit
+from seatrial.runner.budget import Budget, WithinBudget, known_cost_of_attempt, own_limit
 from seatrial.runner.curtailment import CurtailedTrials
 from seatrial.runner.schedule import FixedTrials
 from seatrial.store.rundir import RunFolder
 
-__all__ = ["Course", "budget_of", "course_of", "refuse_unknown_prices", "resume_command", "trials_of"]
+__all__ = ["Course", "budget_for_the_rest", "course_of", "refuse_unknown_prices", "trials_of"]
 
+_LIMITS: tuple[str, ...] = ("max_cost", "max_time")
 _WAY_OUT = "or go on with --allow-unknown-cost, which counts an unknown cost as nothing"
-
-
-def budget_of(cost_usd: float | None, time_s: float | None, *, allow_unknown_cost: bool) -> Budget:
-    """The budget as it was asked for. Raises UsageError for a limit that is no positive number."""
-    for name, value in (("--max-cost", cost_usd), ("--max-time", time_s)):
-        if value is not None and not (isfinite(value) and value > 0):
-            raise UsageError(f"{name} is a number above 0, not {value}")
-    return Budget(cost_usd, time_s, allow_unknown_cost)
 
 
 def refuse_unknown_prices(budget: Budget, project: Project, planned: Sequence[PlannedCase]) -> None:
@@ -82,7 +75,7 @@ class Course:
         if self.guard is not None and self.guard.problem:
             raise UsageError(
                 f"--max-cost: {self.guard.problem}, so no further trial was started ({folder} keeps what ran); "
-                f"name the model under `prices` in seatrial.yaml, {_WAY_OUT}"
+                f"{self.guard.remedy}, {_WAY_OUT}"
             )
 
 
@@ -101,33 +94,40 @@ def course_of(
     return Course(guard, guard, guard)
 
 
-def resume_command(folder: Path, info: RunInfo, records: Ledger) -> str | None:
-    """How to go on with a run that ran out of budget; None for any other.
-
-    The money it names should be enough for all trials, as far as the ones on record tell.
-    """
-    if info.status is not RunStatus.OUT_OF_BUDGET:
-        return None
-    words = ["seatrial", "run", "--resume", "--output", str(folder)]
-    if "max_cost" in info.options:
-        words += ["--max-cost", f"{_enough(float(info.options['max_cost']), folder, info, records):g}"]
-    if "max_time" in info.options:
-        words += ["--max-time", f"{float(info.options['max_time']):g}"]
-    if info.options.get("allow_unknown_cost"):
-        words.append("--allow-unknown-cost")
-    return shlex.join(words)
+def budget_for_the_rest(folder: Path, info: RunInfo, records: Ledger) -> dict[str, float]:
+    """A budget in which a run that ran out of it should come to its end, as far as the trials on record tell; by the
+    names of the options, those that the run had."""
+    asked: dict[str, float] = {name: float(info.options[name]) for name in _LIMITS if name in info.options}
+    if "max_cost" in asked:
+        asked["max_cost"] = _enough(asked["max_cost"], folder, info, records)
+    if "max_time" in asked:
+        asked["max_time"] = _time_enough(asked["max_time"], info, records)
+    return asked
 
 
 def _enough(limit: float, folder: Path, info: RunInfo, records: Ledger) -> float:
     """What is spent already, and what all that is left may cost: as the trials on record, else as its case allows."""
-    costs = [cost for cost in map(cost_of_attempt, records.entries()) if cost is not None]
-    spent, trials = fsum(costs), records.trials
+    spent, trials = fsum(map(known_cost_of_attempt, records.entries())), records.trials
     limits = {case.id: own_limit(case) or 0.0 for case in RunFolder(folder).cases()}
     if trials and spent:
         whole = spent / trials * max(info.trials_planned, trials) * 1.1
     else:
         whole = max(fsum(limits.get(case_id, 0.0) * planned for case_id, planned in info.trials.items()), 2 * limit)
     return _rounded_up(max(whole, spent + max(limits.values(), default=0.0), limit))
+
+
+def _time_enough(limit: float, info: RunInfo, records: Ledger) -> float:
+    """Seconds for all that is left, at the pace of the session that ran out of time, and half as much again.
+
+    The time of a session is its own: what earlier ones took does not count.
+    """
+    began = info.resumed[-1].at if info.resumed else info.started
+    if info.ended is None:
+        return limit
+    took = (datetime.fromisoformat(info.ended) - datetime.fromisoformat(began)).total_seconds()
+    ran = sum((record.started or "") >= began for record in records) if info.resumed else records.trials
+    left = max(info.trials_planned - records.trials, 1)
+    return _rounded_up(max(limit, took / max(ran, 1) * left * 1.5))
 
 
 def _rounded_up(value: float) -> float:

@@ -19,6 +19,7 @@ from seatrial.core.grade import Grade
 from seatrial.core.ports import GradingContext, PlannedCase
 from seatrial.core.project import AgentSpec
 from seatrial.core.run import RunInfo, RunStatus
+from seatrial.core.run_options import check_options
 from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
 from seatrial.environment.workspace import FileFixture
@@ -65,10 +66,12 @@ class _Memory:
 class Harness:
     """Runs an agent on (name, task, check) cases and reports which passed.
 
-    `agent` is anything a project's `agent:` may be: a function, a class, a graph, or `module:object` as text.
+    `agent` is anything a project's `agent:` may be: a function, a class, a graph, or `module:object` as text. Raises
+    UsageError for a limit or a number of trials at once that is none.
     """
 
     def __init__(self, agent: Any, *, timeout_s: float = 60, concurrency: int = 1) -> None:
+        check_options({"timeout_s": timeout_s, "concurrency": concurrency})
         self._agent = agent
         self._timeout_s = timeout_s
         self._concurrency = concurrency

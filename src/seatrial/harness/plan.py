@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import get_args
 
 from seatrial.agents.detect import agent_for, load_agent
 from seatrial.core.ports import Agent, PlannedCase
@@ -14,7 +13,7 @@ from seatrial.core.trial import TrialKey
 from seatrial.environment.secrets import Redactor
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.errors import Diagnostic, UsageError, did_you_mean
-from seatrial.harness.budgeting import budget_of, refuse_unknown_prices
+from seatrial.harness.budgeting import refuse_unknown_prices
 from seatrial.harness.cassettes import Cassettes, cassettes_for, loading
 from seatrial.harness.importing import forget_projects, importable
 from seatrial.harness.planner import planned_cases
@@ -71,7 +70,7 @@ def plan(request: Request, found: Selected | None = None) -> Plan:
     `found` is what was selected, where the caller has done that already.
     """
     request = with_environment(request)
-    budget = budget_of(request.max_cost, request.max_time, allow_unknown_cost=request.allow_unknown_cost)
+    budget = Budget(request.max_cost, request.max_time, request.allow_unknown_cost)
     stored = stored_run(request.output) if request.resume else None
     request = request if stored is None else _as_it_was(request, stored)
     found = found or selected(request)
@@ -107,7 +106,7 @@ def _plan(
         cases=planned,
         info=info,
         folder=folder,
-        concurrency=1 if request.debug else request.concurrency or project.concurrency,
+        concurrency=1 if request.debug else min(request.concurrency or project.concurrency, info.trials_planned),
         redactor=redactor,
         scratch=scratch,
         request=request,
@@ -148,10 +147,7 @@ def _agent(project: Project, request: Request) -> tuple[AgentSpec, Agent[TrialEn
 
 def _isolation(project: Project, request: Request) -> str:
     """`--debug` stays in this process: a debugger needs its terminal."""
-    asked = "thread" if request.debug else request.isolation or project.isolation
-    if asked not in get_args(Project.model_fields["isolation"].annotation):
-        raise UsageError(f"isolation is thread or process, not {asked!r}")
-    return asked
+    return "thread" if request.debug else request.isolation or project.isolation
 
 
 def _agent_spec(project: Project, request: Request) -> AgentSpec:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from seatrial.core.run_options import OPTIONS, check_options
 from seatrial.loading.from_environment import options_from_environment
 from seatrial.loading.selection import Selection
 
@@ -14,7 +15,10 @@ __all__ = ["Request", "with_environment"]
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What a run is asked to do; the names are those of the command line. None = as the project says."""
+    """What a run is asked to do; the names are those of the command line. None = as the project says.
+
+    Raises UsageError for an option that is not what it may be.
+    """
 
     project: Path | None = None
     """The project's folder; None = found upward from the working folder."""
@@ -60,6 +64,9 @@ class Request:
     debug: bool = False
     command: tuple[str, ...] = ()
     """How the run was asked for, for the record."""
+
+    def __post_init__(self) -> None:
+        check_options({name: getattr(self, name) for name in OPTIONS})
 
     @property
     def selection(self) -> Selection:

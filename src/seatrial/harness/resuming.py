@@ -39,10 +39,9 @@ def stored_run(folder: Path | None) -> RunInfo | None:
 
 def as_it_was(stored: RunInfo) -> dict[str, Any]:
     """What a request that says nothing of it takes from the run, by the request's names."""
-    return {
-        **{name: stored.options.get(name) for name in _KEPT},
-        "seed": stored.seed,
-    }
+    kept = {name: stored.options.get(name) for name in _KEPT}
+    folder = kept["cassettes"]
+    return {**kept, "cassettes": None if folder is None else Path(folder), "seed": stored.seed}
 
 
 _KEPT = ("trials", "timeout_s", "tools", "isolation", "cassettes", "cassette_mode")

@@ -21,7 +21,7 @@ from seatrial.environment.trial import TrialEnvironment
 from seatrial.harness.request import Request
 from seatrial.harness.selecting import Selected
 
-__all__ = ["rules_on_record", "run_id", "run_info"]
+__all__ = ["rules_on_record", "run_id", "run_info", "sayable"]
 
 
 def run_id(now: datetime) -> str:
@@ -85,14 +85,25 @@ def _build_id(name: str | None, version: str) -> str:
 _SELECTING = ("select", "suite", "tag", "risk", "keyword")
 _RUNNING = ("trials", "concurrency", "timeout_s", "seed", "tools", "isolation", "set", "cassettes", "cassette_mode")
 _SPENDING = ("max_cost", "max_time", "allow_unknown_cost", "stop_when_decided")
-_SHOWN = (*_SELECTING, *_RUNNING, *_SPENDING)
-"""Options that go on record."""
+_PLACED = ("project", "build", "executor", "scheduler")
+_SHOWN = (*_PLACED, *_SELECTING, *_RUNNING, *_SPENDING)
+"""Options that go on record; an agent too, when it was given as text."""
 
 
 def _options(request: Request) -> Mapping[str, Any]:
     asked = {name: value for name in _SHOWN if (value := getattr(request, name)) not in (None, (), "", False)}
     asked |= {name: str(value.absolute()) for name, value in asked.items() if isinstance(value, Path)}
+    if isinstance(request.agent, str):
+        asked["agent"] = request.agent
     return asked if request.ids is None else asked | {"named_cases_only": True}
+
+
+def sayable(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What stands on record of a run's options and can be said again: all but masked values."""
+    kept = {name: value for name, value in options.items() if name in (*_SHOWN, "agent")}
+    if "set" in kept:
+        kept["set"] = [text for text in kept["set"] if "[secret:" not in text]
+    return {name: value for name, value in kept.items() if "[secret:" not in str(value)}
 
 
 def _versions() -> dict[str, str]:

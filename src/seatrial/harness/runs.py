@@ -8,7 +8,7 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -25,14 +25,16 @@ from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
 from seatrial.errors import Diagnostic, ExitCode, StorageError, UsageError, did_you_mean
-from seatrial.harness.budgeting import course_of, resume_command, trials_of
+from seatrial.harness.budgeting import budget_for_the_rest, course_of, trials_of
 from seatrial.harness.cassettes import running
 from seatrial.harness.executors import executor_for
+from seatrial.harness.going_on import resume_command
 from seatrial.harness.hidden import veiled_case, veiled_record, veiled_trace
 from seatrial.harness.importing import importable
 from seatrial.harness.misfits import refuse_misfit
 from seatrial.harness.plan import Plan, plan
 from seatrial.harness.request import Request
+from seatrial.harness.run_info import sayable
 from seatrial.harness.settings import settings_for
 from seatrial.loading.project_folder import find_root
 from seatrial.report.files import write_results
@@ -80,9 +82,18 @@ class Run:
         return int(exit_code(self.info, self.cases))
 
     @property
+    def budget_for_the_rest(self) -> dict[str, float] | None:
+        """For a run that ran out of budget: `max_cost` and `max_time`, as far as it had them, in which the rest should
+        run. None for any other."""
+        if self.info.status is not RunStatus.OUT_OF_BUDGET or self.info.regraded_from:
+            return None
+        return budget_for_the_rest(self.folder, self.info, self.trials)
+
+    @property
     def resume_command(self) -> str | None:
-        """How to go on with a run that ran out of budget; None for any other."""
-        return resume_command(self.folder, self.info, self.trials)
+        """How to go on with a run that ran out of budget, by the options on record; None for any other."""
+        budget = self.budget_for_the_rest
+        return None if budget is None else resume_command(self.folder, sayable(self.info.options), budget)
 
     def summary(self) -> dict[str, Any]:
         """What `results.json` holds."""
@@ -301,22 +312,28 @@ async def arun(project: str | Path = ".", select: Sequence[str] | str = (), **op
 
 
 def _request(project: str | Path, select: Sequence[str] | str, options: dict[str, Any]) -> Request:
-    known = set(Request.__dataclass_fields__)
+    known = set(Request.__dataclass_fields__) - {"project", "select", "command"}
     for name in options:
         if name not in known:
             hint = did_you_mean(name, sorted(known))
             raise UsageError(f"run() has no option {name!r}" + (f"; {hint}" if hint else ""))
     changes = {name: _READ.get(name, lambda value: value)(value) for name, value in options.items()}
-    return Request(project=Path(project), select=_several(select), command=("seatrial.run",), **changes)
+    return Request(project=_place(project), select=_several(select), command=("seatrial.run",), **changes)
 
 
-def _several(value: Sequence[str] | str) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
+def _several(value: Any) -> Any:
+    if isinstance(value, str):
+        return (value,)
+    return tuple(value) if isinstance(value, Iterable) else value
+
+
+def _place(value: Any) -> Any:
+    return Path(value) if isinstance(value, (str, os.PathLike)) else value
 
 
 _READ: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("suite", "tag", "risk", "set"), _several),
-    **dict.fromkeys(("output", "cassettes"), Path),
+    **dict.fromkeys(("output", "cassettes"), _place),
 }
 """Options that may be given more simply than a Request holds them."""
 

@@ -30,7 +30,7 @@ from seatrial.harness.request import Request
 from seatrial.harness.settings import settings_for
 from seatrial.runner.trial import TrialSettings
 
-__all__ = ["ProjectBench", "bench", "request_as_data", "setup_for"]
+__all__ = ["ProjectBench", "bench", "request_as_data", "request_of", "setup_for"]
 
 _ELSEWHERE = ("concurrency", "isolation", "executor", "scheduler", "max_time", "stop_when_decided")
 _LEFT_OUT = ("output", "resume", "command", "debug", "cassettes", "cassette_mode", *_ELSEWHERE)
@@ -62,7 +62,8 @@ def request_as_data(request: Request) -> dict[str, Any]:
     return {name: str(value) if isinstance(value, Path) else value for name, value in data.items()}
 
 
-def _request_of(data: dict[str, Any]) -> Request:
+def request_of(data: dict[str, Any]) -> Request:
+    """What `request_as_data` gave, as a request again."""
     values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
     values["ids"] = None if values["ids"] is None else frozenset(values["ids"])
     if isinstance(values["agent"], dict):
@@ -74,7 +75,7 @@ def bench(setup: dict[str, Any]) -> ProjectBench:
     """The project of a setup, loaded."""
     proxy = ProxyAddress.from_data(setup["proxy"]) if setup["proxy"] else None
     with in_force(proxy):
-        planned = plan(_request_of(setup["request"]))
+        planned = plan(request_of(setup["request"]))
     planned.scratch.path = Path(setup["scratch"]) if setup["scratch"] else None
     settings = replace(settings_for(planned), seed=setup["seed"], surroundings=None, proxy=proxy)
     return ProjectBench(planned, planned.agent, settings)

@@ -13,10 +13,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import ValidationError
-
-from seatrial.core.project import RunOptions
-from seatrial.core.wording import wanted
+from seatrial.core import run_options
 from seatrial.errors import UsageError
 from seatrial.loading.located import shown
 from seatrial.loading.variables import typed
@@ -51,13 +48,8 @@ def options_from_environment(environ: Mapping[str, str] | None = None) -> dict[s
     """
     environ = os.environ if environ is None else environ
     given = {key: typed(environ[name]) for name, key in OPTIONS.items() if environ.get(name)}
-    try:
-        RunOptions.model_validate(given)
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = str(first["loc"][0])
-        name = next(name for name, each in OPTIONS.items() if each == key)
-        should = wanted(first["type"], first.get("ctx", {}))
-        message = f"the environment variable {name} is {shown(given[key])}; it should be {should}"
-        raise UsageError(message) from error
+    for name, key in OPTIONS.items():
+        rule = run_options.OPTIONS[key]
+        if given.get(key) is not None and not rule.holds(given[key]):
+            raise UsageError(f"the environment variable {name} is {shown(given[key])}; it should be {rule.what}")
     return given

@@ -26,6 +26,7 @@ from seatrial.errors import SeatrialError
 from seatrial.harness.plan import plan
 from seatrial.harness.request import Request
 from seatrial.harness.selecting import Selected, selected
+from seatrial.harness.worker import request_of
 from seatrial.proving.arrangement import Arrangement, play
 from seatrial.proving.census import NOT_PROJECT
 
@@ -44,7 +45,7 @@ def main() -> None:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     given = json.loads(jobs.readline())
     sys.path[:] = given["path"]
-    request = Request(**{**given["request"], "project": Path(given["request"]["project"])})
+    request = request_of(given["request"])
     found = selected(request)
     for line in jobs:
         job = json.loads(line)

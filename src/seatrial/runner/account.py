@@ -12,7 +12,7 @@ from seatrial.core.ports import Agent, GradingContext, PlannedCase
 from seatrial.core.trace import Handoff, Message, ModelCallEvent, Observable, StopReason, ToolCallEvent, Trace
 from seatrial.core.trajectory import trace_tallies
 from seatrial.core.trial import InvalidReason, TrialRecord
-from seatrial.core.usage import Price, cost_of_calls, sum_tokens
+from seatrial.core.usage import Price, cost_of_trace, sum_tokens
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.runner.course import Course
 from seatrial.runner.grading import Grading, context_of
@@ -47,6 +47,7 @@ def trace_of(environment: TrialEnvironment, agent: Agent[TrialEnvironment], cour
             "steps": (tool_calls if by_tools else model_calls) if seen else None,
             "steps_are_tool_calls": by_tools and seen,
             "replayed": course.calls.replayed,
+            "estimates": dict(recorder.spending.estimates),
         }
     )
 
@@ -62,18 +63,8 @@ def grading_context(
         output=course.outputs[-1][1] if course.outputs else None,
         secrets=environment.planted,
         latency_ms=course.latency_ms,
-        cost_usd=_cost(trace, course, prices),
+        cost_usd=cost_of_trace(trace, prices),
     )
-
-
-def _cost(trace: Trace, course: Course, prices: Mapping[str, Price]) -> float | None:
-    """The agent's own estimate when it gave one for every turn, else by model call; None = unknown."""
-    reported = [cost for cost in course.reported_costs if cost is not None]
-    if reported and len(reported) == len(course.reported_costs):
-        return figure_of(sum(reported))
-    if not trace.saw(Observable.MODEL_CALLS):
-        return None
-    return cost_of_calls(trace.of(ModelCallEvent), prices)
 
 
 def record_of(

@@ -13,9 +13,10 @@ exceeds the budget by no more than the trials in flight exceed their reservation
 
 **Unknown costs.** A call of a model without a price ends the run before it is made where an adapter sees it coming
 (`seatrial.environment.spending`), else after the trial that reported it; so does an answer whose cost is unknown while
-no cost was ever known. One that is lost in between (a time-out in the middle of a call, a reply without usage) counts
-as the larger of what is known of it and its reservation. With `--allow-unknown-cost` all of these count as what is
-known of them. What never reached the agent costs nothing.
+no cost was ever known, and a judge's grade that does not say what it cost. One that is lost in between (a time-out in
+the middle of a call, a reply without usage, a judge that broke) counts as the larger of what is known of it and its
+reservation. With `--allow-unknown-cost` all of these count as what is known of them. What never reached the agent costs
+nothing.
 
 **Time** runs from the first trial, on a monotonic clock; no trial starts after it.
 
@@ -38,13 +39,14 @@ from seatrial.core.ledger import Counted, Ledger
 from seatrial.core.ports import PlannedCase, Sink, TrialSource
 from seatrial.core.trace import ModelCallEvent, StopReason, Trace
 from seatrial.core.trial import InvalidReason, TrialRecord
-from seatrial.core.usage import Price, cost_of_call
+from seatrial.core.usage import Price, known_cost_of_trace
 from seatrial.stats.estimate import quantile
 
-__all__ = ["NO_LIMIT", "Budget", "WithinBudget", "cost_of_attempt", "own_limit"]
+__all__ = ["NO_LIMIT", "Budget", "WithinBudget", "cost_of_attempt", "known_cost_of_attempt", "own_limit"]
 
 _SLACK = 1e-9
 """Ten times 0.1 fit into 1."""
+_NAME_THE_MODEL = "name the model under `prices` in seatrial.yaml"
 Key = tuple[str, int]
 
 
@@ -84,6 +86,11 @@ def _never_began(record: Counted) -> bool:
     return record.stop_reason is StopReason.HARNESS_ERROR and record.invalid_reason is InvalidReason.FIXTURE
 
 
+def known_cost_of_attempt(record: Counted) -> float:
+    """The same as far as the record knows it."""
+    return (record.cost_usd or 0.0) + (record.judge_cost_usd or 0.0)
+
+
 @dataclass
 class _InFlight:
     reserved: float
@@ -91,6 +98,12 @@ class _InFlight:
     """False: all that was left."""
     paid: float = 0.0
     known: bool = True
+    judges: frozenset[str] = frozenset()
+    """Names of the case's graders that ask a model."""
+
+
+def _judges(planned: PlannedCase) -> frozenset[str]:
+    return frozenset([grader.name for grader in planned.graders if getattr(grader, "judge", False)])
 
 
 class WithinBudget:
@@ -109,6 +122,8 @@ class WithinBudget:
         """`kept`: every attempt on record already (a run that is resumed); what they cost counts."""
         self.problem = ""
         """Why the run must not go on spending: a price is unknown. Empty: nothing of the kind."""
+        self.remedy = _NAME_THE_MODEL
+        """What makes it known."""
         self._source, self._sink, self._budget = source, sink, budget
         self._prices = prices or {}
         self._clock = clock
@@ -149,6 +164,7 @@ class WithinBudget:
             if self.problem or self._out_of_time() or not self._fits(reservation):
                 return None
             self._withheld = None
+            reservation.judges = _judges(planned)
             self._in_flight[planned.case.id, index] = reservation
             return planned, index
 
@@ -210,16 +226,22 @@ class WithinBudget:
         cost = cost_of_attempt(record)
         if cost is None:
             trial.known = False
-            cost = fsum([*self._known_costs(trace), record.judge_cost_usd or 0.0])
+            cost = known_cost_of_trace(trace, self._prices) if record.cost_usd is None else record.cost_usd
+            cost += fsum(grade.cost_usd or 0.0 for grade in record.grades)
             if self._budget.cost_usd is not None and not self._budget.allow_unknown_cost:
-                self.problem = self.problem or self._unknown(record, trace)
+                self._note_unknown(record, trace, trial.judges)
                 cost = max(cost, trial.reserved if trial.estimated else 0.0)
         trial.paid += cost
         self._spent += cost
 
-    def _known_costs(self, trace: Trace) -> list[float]:
-        costs = (cost_of_call(call, self._prices) for call in trace.of(ModelCallEvent))
-        return [cost for cost in costs if cost is not None]
+    def _note_unknown(self, record: TrialRecord, trace: Trace, judges: frozenset[str]) -> None:
+        if self.problem:
+            return
+        self.problem = self._unknown(record, trace)
+        silent = next((grade for grade in record.grades if grade.name in judges and grade.cost_usd is None), None)
+        if silent is not None and not self.problem:
+            self.problem = f"the cost of {record.key} is unknown: its judge {silent.name!r} does not say what it cost"
+            self.remedy = "give the judge's Grade a cost_usd"
 
     def _unknown(self, record: TrialRecord, trace: Trace) -> str:
         """What makes every further cost unknown too; empty when it is this one's only."""
@@ -244,7 +266,8 @@ class WithinBudget:
         for case_id in kept.case_ids:
             entries = kept.entries(kept.of_case(case_id))
             for _, attempts in groupby(entries, key=attrgetter("trial_index")):
-                costs = list(map(cost_of_attempt, attempts))
-                known = [cost for cost in costs if cost is not None]
-                self._spent += fsum(known)
-                self._end(case_id, _InFlight(0.0, estimated=False, paid=fsum(known), known=len(known) == len(costs)))
+                every = list(attempts)
+                paid = fsum(map(known_cost_of_attempt, every))
+                known = None not in map(cost_of_attempt, every)
+                self._spent += paid
+                self._end(case_id, _InFlight(0.0, estimated=False, paid=paid, known=known))

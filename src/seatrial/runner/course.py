@@ -37,7 +37,6 @@ class Course:
     outcome: dict[str, Any] = field(default_factory=dict)
     observed: bool = False
     latency_ms: float = 0.0
-    reported_costs: list[float | None] = field(default_factory=list)
     log: Log | None = None
     """What it printed elsewhere; None: here."""
     deadline: float | None = None
@@ -60,7 +59,6 @@ class Course:
             self,
             outputs=list(self.outputs),
             outcome=dict(self.outcome),
-            reported_costs=list(self.reported_costs),
             latency_ms=self.latency_ms + spent,
             deadline=None,
             turn_began=None,

@@ -120,6 +120,7 @@ async def _played(environment: TrialEnvironment, session: Session, case: Case, c
 async def _turn(environment: TrialEnvironment, session: Session, case: Case, value: Any, course: Course) -> bool:
     """One turn; whether the agent answered it."""
     recorder, pace = environment.recorder, environment.pace
+    recorder.spending.check()
     recorder.turn = number = len(course.outputs) + 1
     turn = TurnInput(case.id, value, number, environment.fixture_name)
     recorder.message("user", turn.message or value)
@@ -133,7 +134,9 @@ async def _turn(environment: TrialEnvironment, session: Session, case: Case, val
         course.turn_began = None
         course.latency_ms += max(own_time(pace) - began, 0.0) * 1000 if measured is None else measured
     _take(finished, course)
-    recorder.spending.add_reported(course.reported_costs[-1])
+    estimate = figure_of(finished.cost_usd)
+    if estimate is not None:
+        recorder.estimate(estimate)
     return finished.stop_reason is StopReason.ANSWERED
 
 
@@ -143,7 +146,6 @@ def _take(answer: Answer, course: Course) -> None:
     if answer.outcome:
         course.outcome.update(to_json(dict(answer.outcome)))
         course.observed = True
-    course.reported_costs.append(figure_of(answer.cost_usd))
 
 
 def _agent_error(error: BaseException) -> AgentError:

@@ -20,6 +20,8 @@ def trace_json(trace: Trace) -> dict[str, Any]:
         data["observes"] = sorted(trace.observes)
     if trace.unobserved:
         data["unobserved"] = {str(what): why for what, why in trace.unobserved.items()}
+    if trace.estimates:
+        data["estimates"] = {str(turn): cost for turn, cost in trace.estimates.items()}
     return data
 
 
@@ -41,4 +43,4 @@ _NESTED = {Trace: "error", ModelCallEvent: "usage"}
 def _left_out(kind: type[Frozen]) -> dict[str, Any]:
     """The value with which each field is left out. Not to be changed."""
     left_out = defaults_of(kind) | {"kind": None}
-    return left_out | {"unobserved": {}} if kind is Trace else left_out
+    return left_out | {"unobserved": {}, "estimates": {}} if kind is Trace else left_out

@@ -197,7 +197,7 @@ def test_an_agent_object_cannot_be_sent(tmp_path: Path) -> None:
 
 def test_an_unknown_isolation_is_refused(tmp_path: Path) -> None:
     write_project(tmp_path, FILES)
-    with pytest.raises(UsageError, match="isolation is thread or process, not 'fork'"):
+    with pytest.raises(UsageError, match="isolation should be thread or process, not 'fork'"):
         api.run(tmp_path, isolation="fork")
 
 
