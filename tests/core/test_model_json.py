@@ -10,11 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from made import passing
 from seatrial.core.case import Case
 from seatrial.core.encoding import dumps, line_of, to_json
 from seatrial.core.model_json import json_of, model_of
+from seatrial.core.policy import ExceptionRule
 from seatrial.core.run import RunInfo
 from seatrial.core.trace import Observable, ToolCallEvent, Trace
+from seatrial.core.trial import TrialRecord
 from seatrial.verdict.trajectories import Step
 
 texts = st.text(st.characters() | st.sampled_from("\ud800\udfff"), max_size=4)
@@ -47,6 +50,29 @@ def test_what_is_left_out_is_left_out_whatever_the_keys(value: Any) -> None:
     assert Case(**json_of(case, exclude_unset=True)).digest == case.digest
     step = Step(kind="call", name="look", arguments={"a": {"\ud800": 1}})
     assert json_of(step) == {"call": "look", "arguments": {"a": {"\ud800": 1}}}
+
+
+def test_keys_stay_what_they_are_in_whatever_field() -> None:
+    keys = {chr(code): code for code in (0xD800, 0xD801, 0xFFFD)}
+    record = passing("c", tools=keys, outcome=keys)
+    assert {name: json_of(record)[name] for name in ("tools", "outcome")} == {"tools": keys, "outcome": keys}
+    assert TrialRecord.model_validate(json_of(record)) == record
+    assert json_of(Case(id="c", input=keys), exclude_unset=True) == {"id": "c", "input": keys}
+
+
+def test_dates_are_text_beside_any_text() -> None:
+    excepted = ExceptionRule(case="c\ud800", reason="known", approver="Ada", expires="2027-01-31")
+    assert json_of(excepted)["expires"] == "2027-01-31"
+    assert ExceptionRule.model_validate(json_of(excepted)) == excepted
+
+
+def test_what_is_nested_deeply_is_kept_and_read() -> None:
+    output: Any = 1
+    for _ in range(300):
+        output = {"in": [output]}
+    trace = Trace(output=output)
+    assert json_of(trace)["output"] == output
+    assert model_of(Trace, line_of(trace)) == trace
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def answer(task):
             "hello",
             [ToolCall("look\ud800", {"a": ODD}, result=ODD)],
             [HandoffEvent("a", "b\ud800", context=ODD)],
-            outcome={"seen": ODD},
+            outcome={"seen": ODD, "\ud802": 1},
             usage=[{"model": "m\ud800", "input": 1, "output": 1}],
         ),
     }[task]
@@ -53,12 +53,12 @@ def project(folder: Path, settings: str = SETTINGS) -> Path:
 
 
 def told(folder: Path) -> dict[str, tuple[Any, Any, Any, str]]:
-    """What is on record of each case: status, output, calls and log."""
+    """What is on record of each case: status, counted calls and outcome; output, calls and log."""
     run = api.load(folder)
     traces = {record.case_id: run.trace(record) for record in run.trials}
     calls = {name: [(call.name, call.arguments, call.result) for call in traces[name].tool_calls] for name in NAMES}
-    status = {record.case_id: record.status for record in run.trials}
-    return {name: (status[name], traces[name].output, calls[name], traces[name].log) for name in NAMES}
+    counted = {record.case_id: (record.status, record.tools, record.outcome) for record in run.trials}
+    return {name: (counted[name], traces[name].output, calls[name], traces[name].log) for name in NAMES}
 
 
 @pytest.mark.parametrize("settings", [SETTINGS, SETTINGS + 'redact: ["ACC-[0-9]+"]\n'], ids=["plain", "redact"])
@@ -68,6 +68,7 @@ def test_a_run_keeps_them_reads_them_and_goes_on(tmp_path: Path, settings: str) 
     assert kept["plain"][1] == ODD
     assert kept["large"][1] == {**ODD, "text": "x" * 70_000}
     assert kept["leak"][1] == {**ODD, "text": "[secret:MY_TOKEN]"}
+    assert kept["report"][0] == ("passed", {"look\ud800": 1}, {"seen": ODD, "\ud802": 1})
     assert kept["report"][2] == [("look\ud800", {"a": ODD}, ODD)]
     assert {kept[name][3] for name in NAMES} == {"printed \ud800x\udfff \U0001f600 é\n"}
     assert api.load(folder).info.models == ("m\ud800",)
@@ -88,7 +89,7 @@ def test_commands_show_and_export_them(
         assert shown["trace"]["log"] == "printed \ud800x\udfff \U0001f600 é\n"
         assert _exit_code(["rerun", "out", name, "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["same"] is True
-    assert shown["record"]["outcome"] == {"seen": ODD}
+    assert shown["record"]["outcome"] == {"seen": ODD, "\ud802": 1}
     assert _exit_code(["export", "out", "spans.jsonl"]) == 0
     assert _exit_code(["regrade", "out", "-q"]) == 1
     assert _exit_code(["compare", "out", "out", "--json"]) == 0

@@ -205,6 +205,8 @@ def _parts(value: Any) -> Any:
         return vars(value)
     if isinstance(value, Set):
         return list(value)
+    if isinstance(value, datetime.date):
+        return value.isoformat()
     raise TypeError(f"{type(value).__name__} is no JSON data")
 
 

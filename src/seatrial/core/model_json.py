@@ -1,7 +1,8 @@
-"""Models as JSON data, and models from JSON text, whatever the text that an agent put into them.
+"""Models as JSON data, and models from JSON text, whatever an agent put into them.
 
-pydantic's own serializer gives up at a lone surrogate in the key of a mapping, its own reader at any lone surrogate.
-Both are tried first: they are the fast way, and the other one is rarely needed.
+pydantic's own serializer puts other characters in place of lone surrogates in the keys of a mapping, or gives up at
+them, and at what is nested more than 255 deep: so JSON is not asked of it. Its reader gives up at any lone surrogate;
+it is tried first, as the fast way.
 """
 
 from __future__ import annotations
@@ -11,18 +12,17 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from seatrial.core.encoding import line_of
+
 __all__ = ["json_of", "model_of"]
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
 def json_of(model: BaseModel, **options: Any) -> dict[str, Any]:
-    """The model as JSON data; `options` are those of `model_dump`."""
-    try:
-        return model.model_dump(mode="json", **options)
-    except UnicodeEncodeError:
-        data: dict[str, Any] = json.loads(json.dumps(model.model_dump(**options), default=list))  # of sets
-        return data
+    """The model as JSON data, as `line_of` writes it; `options` are those of `model_dump`."""
+    data: dict[str, Any] = json.loads(line_of(model.model_dump(**options)))
+    return data
 
 
 def model_of(kind: type[_Model], text: bytes) -> _Model:

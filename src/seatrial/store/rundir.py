@@ -272,9 +272,9 @@ def _case_line(data: dict[str, Any], masks: Masks) -> str:
 
 
 def _case_json(case: Case) -> dict[str, Any]:
-    """The case as it was written, and where."""
+    """The case as it was written, and where, as data that `line_of` takes."""
     place = {"path": case.path, "line": case.line} if case.path else {}
-    return json_of(case, by_alias=True, exclude_unset=True) | place
+    return case.model_dump(by_alias=True, exclude_unset=True) | place
 
 
 def _refuse_begun(folder: Path) -> None:
