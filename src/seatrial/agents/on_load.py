@@ -1,7 +1,8 @@
 """Being told when a module is loaded, without loading it.
 
 A framework may be imported only inside an agent's first call. A finder on `sys.meta_path` waits for the modules that
-somebody asked about. It looks at names, and leaves finding and loading to the others.
+somebody asked about. It looks at names, leaves finding and loading to the others, and is not there at all where none of
+them is installed.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ import importlib
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -32,9 +35,18 @@ def when_loaded(name: str, then: Then) -> None:
     if loaded is not None and _TOLD.get(name) is not loaded:
         then(importlib.import_module(name))  # which waits when another thread is still loading it
         _TOLD[name] = loaded
-    _THEN[name] = then
-    if _finder not in sys.meta_path:
-        sys.meta_path.insert(0, _finder)  # a list that other threads may be reading: nothing is ever removed
+    if _is_installed(name.partition(".")[0]):
+        _THEN[name] = then
+        if _finder not in sys.meta_path:
+            sys.meta_path.insert(0, _finder)  # a list that other threads may be reading: nothing is ever removed
+
+
+@cache
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except (ImportError, ValueError):  # a module put there by hand, without a spec
+        return True
 
 
 class _Finder:

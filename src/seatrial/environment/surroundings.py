@@ -113,7 +113,7 @@ class Surroundings:
             self._look({pair: pair[1] for pair in more if pair not in self._told} if more else _NONE)
             self._running.pop(trial, None)
             found = self._settled(trial) if self._seen else ()
-        return _leftovers(found) if found else ()
+        return _leftovers(found, trial) if found else ()
 
     def _can_wait(self) -> bool:
         """Whether another trial will look for this one, too."""
@@ -155,14 +155,14 @@ class Surroundings:
         return True
 
 
-def _leftovers(found: Iterable[tuple[Key, _Seen]]) -> tuple[Leftover, ...]:
-    """Equal ones together, and of very many of a kind only the first few."""
+def _leftovers(found: Iterable[tuple[Key, _Seen]], told_with: str) -> tuple[Leftover, ...]:
+    """Equal ones together, and of very many of a kind only the first few; those of the trial alone name nobody."""
     grouped: dict[tuple[str, tuple[str, ...]], dict[str, int]] = {}
     for (kind, _), seen in found:
         texts = grouped.setdefault((kind, seen.during), {})
         texts[seen.text] = texts.get(seen.text, 0) + 1
     return tuple(
-        Leftover(kind=LeftoverKind(kind), what=what, during=tuple(sorted(during)) if len(during) > 1 else ())
+        Leftover(kind=LeftoverKind(kind), what=what, during=() if during == (told_with,) else tuple(sorted(during)))
         for (kind, during), texts in grouped.items()
         for what in _told(texts)
     )
