@@ -115,15 +115,17 @@ class TrialProcess:
 
     async def end(self) -> int:
         """End it with its whole process group, politely at first; gives its status. What it printed is read."""
-        if not self.status.done():
-            self._signal(signal.SIGTERM)
-            await asyncio.wait((self.status,), timeout=_POLITE_S)
-        if not self.status.done():
-            self._signal(getattr(signal, "SIGKILL", signal.SIGTERM))
-        status = await asyncio.shield(self.status)
-        await asyncio.wait((self.prints.ended,), timeout=_POLITE_S)
-        for transport in self.transports:
-            transport.close()
+        try:
+            if not self.status.done():
+                self._signal(signal.SIGTERM)
+                await asyncio.wait((self.status,), timeout=_POLITE_S)
+            if not self.status.done():
+                self._signal(getattr(signal, "SIGKILL", signal.SIGTERM))
+            status = await asyncio.shield(self.status)
+            await asyncio.wait((self.prints.ended,), timeout=_POLITE_S)
+        finally:
+            for transport in self.transports:
+                transport.close()
         return status
 
     def _signal(self, number: int) -> None:
@@ -305,9 +307,13 @@ class _Nursery:
         finally:
             theirs.close()
             os.close(prints_in)
-        heard, told = await loop.create_unix_connection(_Messages, sock=messages)
-        printed, log = await loop.connect_read_pipe(_Prints, _file(prints))
-        pid, status = await asyncio.shield(begun)
+        with contextlib.ExitStack() as opened:  # the run may be stopped before the process is anybody's
+            heard, told = await loop.create_unix_connection(_Messages, sock=messages)
+            opened.callback(heard.close)
+            printed, log = await loop.connect_read_pipe(_Prints, _file(prints))
+            opened.callback(printed.close)
+            pid, status = await asyncio.shield(begun)
+            opened.pop_all()
         return TrialProcess(pid, status, told, log, heard.write, (heard, printed))
 
     def close(self) -> None:
