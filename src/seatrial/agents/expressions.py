@@ -16,7 +16,16 @@ from seatrial.core.ports import TurnInput
 from seatrial.errors import UsageError, did_you_mean
 from seatrial.registry import load_object
 
-__all__ = ["check_input", "check_path", "filled", "named_function", "read_path", "reader"]
+__all__ = [
+    "check_input",
+    "check_path",
+    "each_replaced",
+    "expressions_in",
+    "filled",
+    "named_function",
+    "read_path",
+    "reader",
+]
 
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(-?\d+)\]")
 _NOTHING: Mapping[str, Callable[[TurnInput], Any]] = {}
@@ -41,7 +50,7 @@ def named_function(given: Any, key: str = "input") -> Callable[[Any], Any] | Non
 def check_input(given: Any, also: Sequence[str] = ()) -> None:
     """UsageError for the first expression in `given`, at any depth, that nobody knows; `also` as in `filled`."""
     known = ["$message", *also, "$input"]
-    for text in _expressions(given):
+    for text in expressions_in(given):
         if text.startswith("$input."):
             check_path(text.removeprefix("$input."), f"agent input: {text!r}: ")
         elif text not in known:
@@ -49,12 +58,13 @@ def check_input(given: Any, also: Sequence[str] = ()) -> None:
             raise UsageError(f"agent input: {text!r} is not known; {hint}, and $input.PATH for a part of the input")
 
 
-def _expressions(value: Any) -> Iterator[str]:
+def expressions_in(value: Any) -> Iterator[str]:
+    """Every `$` expression of a value, at any depth."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list):
         for item in value:
-            yield from _expressions(item)
+            yield from expressions_in(item)
     elif isinstance(value, str) and value.startswith("$") and not value.startswith("$$"):
         yield value
 
@@ -64,13 +74,18 @@ def filled(value: Any, turn: TurnInput, also: Mapping[str, Callable[[TurnInput],
 
     Raises UsageError for an expression that nobody knows.
     """
+    return each_replaced(value, lambda text: _expression(text, turn, also))
+
+
+def each_replaced(value: Any, stands_for: Callable[[str], Any]) -> Any:
+    """`value` with what each of its `$` expressions stands for in its place, at any depth; `$$` is a plain `$`."""
     if isinstance(value, Mapping):
-        return {key: filled(item, turn, also) for key, item in value.items()}
+        return {key: each_replaced(item, stands_for) for key, item in value.items()}
     if isinstance(value, list):
-        return [filled(item, turn, also) for item in value]
+        return [each_replaced(item, stands_for) for item in value]
     if not isinstance(value, str) or not value.startswith("$"):
         return value
-    return value[1:] if value.startswith("$$") else _expression(value, turn, also)
+    return value[1:] if value.startswith("$$") else stands_for(value)
 
 
 def _expression(text: str, turn: TurnInput, also: Mapping[str, Callable[[TurnInput], Any]]) -> Any:

@@ -6,11 +6,12 @@ number, however many there are.
 
 from __future__ import annotations
 
+import math
 from typing import Annotated
 
 from pydantic import AfterValidator
 
-__all__ = ["MOST", "KnownFigure", "figure_of"]
+__all__ = ["MOST", "KnownFigure", "figure_of", "packed", "unpacked"]
 
 MOST = 1e15
 """The largest figure: more USD than there are, 30,000 years in milliseconds."""
@@ -23,3 +24,13 @@ def figure_of(value: float | None) -> float | None:
 
 KnownFigure = Annotated[float | None, AfterValidator(figure_of)]
 """A field that holds one; what is no number at all is refused."""
+
+
+def packed(figure: float | None) -> float:
+    """A figure where only a float has room: NaN for an unknown one."""
+    return math.nan if figure is None else figure
+
+
+def unpacked(figure: float) -> float | None:
+    """The figure that was packed."""
+    return None if math.isnan(figure) else figure

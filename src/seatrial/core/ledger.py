@@ -7,7 +7,6 @@ written; an Entry's `whole` reads them back.
 
 from __future__ import annotations
 
-import math
 import re
 from array import array
 from bisect import bisect_left
@@ -19,6 +18,7 @@ from typing import Any, NamedTuple, Protocol, overload
 
 from typing_extensions import TypedDict  # Pydantic reads Python's own from 3.12 on
 
+from seatrial.core.figures import packed, unpacked
 from seatrial.core.grade import Grade, GraderFailure, Tally
 from seatrial.core.model_json import json_of
 from seatrial.core.spending import Spending, Spent
@@ -163,7 +163,7 @@ class Entry:
 
     @property
     def latency_ms(self) -> float | None:
-        return _known(self._row[5])
+        return unpacked(self._row[5])
 
     @property
     def spent(self) -> Spent:
@@ -320,7 +320,7 @@ class Ledger(Sequence[TrialRecord]):
             record.attempt,
             self._likeness(_key(record), record),
             0,
-            math.nan if record.latency_ms is None else record.latency_ms,
+            packed(record.latency_ms),
             self.spending.add(record.cost_usd, record.judge_cost_usd, record.tokens),
             _digits(record.started),
             at,
@@ -451,10 +451,6 @@ class Ledger(Sequence[TrialRecord]):
         at = bisect_left(rows, (trial_index + 1, 0), key=self._place)
         entry = self.entry(rows[at - 1]) if at else None
         return entry if entry is not None and entry.trial_index == trial_index else None
-
-
-def _known(value: float) -> float | None:
-    return value if value == value else None  # noqa: PLR0124  what is no number is unknown
 
 
 def _digits(time: str | None) -> int:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from struct import Struct
 from typing import NamedTuple
 
+from seatrial.core.figures import packed, unpacked
 from seatrial.core.frozen import defaults_of
 from seatrial.core.trial import Tokens, TrialRecord
 
@@ -43,7 +43,7 @@ class Spending:
 
     def add(self, cost_usd: float | None, judge_cost_usd: float | None, tokens: Tokens) -> int:
         """Note what an attempt cost; gives its number."""
-        return self.add_block(_BLOCK.pack(_number(cost_usd), _number(judge_cost_usd), *_counts(tokens)))
+        return self.add_block(_BLOCK.pack(packed(cost_usd), packed(judge_cost_usd), *_counts(tokens)))
 
     def add_block(self, block: bytes) -> int:
         """The same of what `block` gave elsewhere."""
@@ -68,10 +68,6 @@ class Spending:
         return self._shared[number][1] if number < self._most else _unpacked(self.block(number))
 
 
-def _number(value: float | None) -> float:
-    return math.nan if value is None else value
-
-
 _NO_TOKENS: Tokens = defaults_of(TrialRecord)["tokens"]
 _NO_COUNTS = (_UNKNOWN,) * 5
 
@@ -85,11 +81,7 @@ def _counts(tokens: Tokens) -> Iterable[int]:
 
 def _unpacked(block: bytes) -> Spent:
     cost, judge, *counts = _BLOCK.unpack(block)
-    return Spent(_known(cost), _known(judge), None if _BEYOND in counts else _tokens(counts))
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value
+    return Spent(unpacked(cost), unpacked(judge), None if _BEYOND in counts else _tokens(counts))
 
 
 def _tokens(counts: Iterable[int]) -> Tokens:

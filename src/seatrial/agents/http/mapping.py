@@ -19,11 +19,11 @@ it has parts; a part that is missing is null. `$$` at a text's start is a dollar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from seatrial.agents.expressions import check_path, read_path
+from seatrial.agents.expressions import check_path, each_replaced, expressions_in, read_path
 from seatrial.agents.http.client import Response, ServiceError
 from seatrial.agents.messages import meant_tokens
 from seatrial.core.agent_run import AgentRun, HandoffEvent, ModelCall, ToolCall
@@ -61,7 +61,7 @@ class Template:
 
     def __init__(self, given: Any = None) -> None:
         self.body = _BY_DEFAULT if given is None else given
-        for text in _expressions(self.body):
+        for text in expressions_in(self.body):
             name, _, path = text.removeprefix("$").partition(".")
             if name not in _KNOWN:
                 raise UsageError(f"agent input: {text!r} is not known; {did_you_mean(name, list(_KNOWN))}")
@@ -70,31 +70,11 @@ class Template:
 
     def names(self, name: str) -> bool:
         """Whether the body holds `$name` or a part of it."""
-        return any(text.removeprefix("$").partition(".")[0] == name for text in _expressions(self.body))
+        return any(text.removeprefix("$").partition(".")[0] == name for text in expressions_in(self.body))
 
     def filled(self, scope: Mapping[str, Any]) -> Any:
         """The body with every expression replaced by what it stands for."""
-        return _filled(self.body, scope)
-
-
-def _expressions(value: Any) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, list):
-        for item in value:
-            yield from _expressions(item)
-    elif isinstance(value, str) and value.startswith("$") and not value.startswith("$$"):
-        yield value
-
-
-def _filled(value: Any, scope: Mapping[str, Any]) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _filled(item, scope) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_filled(item, scope) for item in value]
-    if not isinstance(value, str) or not value.startswith("$"):
-        return value
-    return value[1:] if value.startswith("$$") else _looked_up(scope, value[1:])
+        return each_replaced(self.body, lambda text: _looked_up(scope, text[1:]))
 
 
 def _looked_up(value: Any, path: str) -> Any:
