@@ -18,10 +18,10 @@ from typing import Any, NamedTuple, Protocol, overload
 
 from typing_extensions import TypedDict  # Pydantic reads Python's own from 3.12 on
 
+from seatrial.core.costs import Costs, Spent
 from seatrial.core.figures import packed, unpacked
 from seatrial.core.grade import Grade, GraderFailure, Tally
 from seatrial.core.model_json import json_of
-from seatrial.core.spending import Spending, Spent
 from seatrial.core.trace import StopReason
 from seatrial.core.trial import InvalidReason, Tokens, TrialKey, TrialRecord, TrialStatus
 
@@ -168,7 +168,7 @@ class Entry:
     @property
     def spent(self) -> Spent:
         """Its costs and tokens."""
-        return self._ledger.spending[self._row[6]]
+        return self._ledger.costs[self._row[6]]
 
     @property
     def cost_usd(self) -> float | None:
@@ -275,7 +275,7 @@ class Ledger(Sequence[TrialRecord]):
         """Cases with another attempt than the first of a trial."""
         self._reads = [read]
         self._rows = bytearray()
-        self.spending = Spending()
+        self.costs = Costs()
         """What they cost, by the numbers that rows have."""
         self._likenesses: dict[tuple[Any, ...], int] = {}
         self._alike: list[Likeness] = []
@@ -309,7 +309,7 @@ class Ledger(Sequence[TrialRecord]):
         self._reads += other._reads
         for case, index, attempt, alike, book, latency, spent, *rest in _ROW.iter_unpack(other._rows):
             case_id = other.case_ids[case]
-            raised, cost = index + offsets.get(case_id, 0), self.spending.add_block(other.spending.block(spent))
+            raised, cost = index + offsets.get(case_id, 0), self.costs.add_block(other.costs.block(spent))
             self._append(case_id, raised, attempt, likenesses[alike], books + book, latency, cost, *rest)
 
     def add(self, record: TrialRecord, at: int, size: int = 0) -> bool:
@@ -321,7 +321,7 @@ class Ledger(Sequence[TrialRecord]):
             self._likeness(_key(record), record),
             0,
             packed(record.latency_ms),
-            self.spending.add(record.cost_usd, record.judge_cost_usd, record.tokens),
+            self.costs.add(record.cost_usd, record.judge_cost_usd, record.tokens),
             _digits(record.started),
             at,
             size,

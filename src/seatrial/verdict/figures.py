@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from math import fsum
 
+from seatrial.core.costs import Spent
 from seatrial.core.grade import Verdict
 from seatrial.core.ledger import Entry, Likeness
 from seatrial.core.run import RunInfo, RunStatus
-from seatrial.core.spending import Spent
 from seatrial.core.trial import InvalidReason, TrialStatus
 from seatrial.stats.estimate import consistency, mean, quantile
 from seatrial.verdict.metrics import CaseResult, CaseVerdict, kinds_of

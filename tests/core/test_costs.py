@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.core.spending import Spending, Spent
+from seatrial.core.costs import Costs, Spent
 from seatrial.core.trial import Tokens
 
 USD = st.none() | st.floats(allow_nan=False)
@@ -17,7 +17,7 @@ COSTS = st.tuples(USD, USD, st.builds(Tokens, input=COUNT, output=COUNT, cached=
 def test_costs_come_back_as_they_were_however_few_are_shared(
     costs: list[tuple[float, float, Tokens]], few: int
 ) -> None:
-    kept, other = Spending(few), Spending()
+    kept, other = Costs(few), Costs()
     numbers = [kept.add(*cost) for cost in costs]
     again = [other.add_block(kept.block(number)) for number in numbers]
     assert [kept[number] for number in numbers] == costs
@@ -25,12 +25,12 @@ def test_costs_come_back_as_they_were_however_few_are_shared(
 
 
 def test_attempts_that_cost_the_same_have_one_number() -> None:
-    kept = Spending()
+    kept = Costs()
     assert kept.add(None, 0.0, Tokens()) == kept.add(None, 0.0, Tokens()) != kept.add(0.0, 0.0, Tokens())
 
 
 def test_where_each_attempt_has_its_own_costs_no_more_are_looked_for() -> None:
-    kept, many = Spending(shared=4), 10
+    kept, many = Costs(shared=4), 10
     numbers = [kept.add(float(number), None, Tokens(input=number)) for number in range(many)]
     assert numbers == list(range(many))
     assert kept[many - 1] == Spent(float(many - 1), None, Tokens(input=many - 1))
@@ -39,5 +39,5 @@ def test_where_each_attempt_has_its_own_costs_no_more_are_looked_for() -> None:
 
 
 def test_tokens_that_are_too_many_for_a_block_are_left_to_the_record() -> None:
-    kept = Spending()
+    kept = Costs()
     assert kept[kept.add(0.5, 0.0, Tokens(input=2**40))] == Spent(0.5, 0.0, None)

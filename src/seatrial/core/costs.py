@@ -10,7 +10,7 @@ from seatrial.core.figures import packed, unpacked
 from seatrial.core.frozen import defaults_of
 from seatrial.core.trial import Tokens, TrialRecord
 
-__all__ = ["Spending", "Spent"]
+__all__ = ["Costs", "Spent"]
 
 _BLOCK = Struct("<dd5I")
 """Cost, judges' cost, tokens."""
@@ -27,7 +27,7 @@ class Spent(NamedTuple):
     """None: too many for a block; the attempt's record has them."""
 
 
-class Spending:
+class Costs:
     """The costs of attempts by the numbers that `add` gives them.
 
     The first `shared` kinds are looked for again. Where almost every attempt has its own, more of that would take more
@@ -58,7 +58,7 @@ class Spending:
         return len(self._shared) - 1
 
     def block(self, number: int) -> bytes:
-        """What another Spending can add."""
+        """What another Costs can add."""
         if number < self._most:
             return self._shared[number][0]
         at = (number - self._most) * _BLOCK.size
