@@ -73,7 +73,6 @@ class Surroundings:
         named = {path: name for name, path in reversed(self._folders.items())}
         entries = (_Entries(path, name) for path, name in named.items())
         self._parts: tuple[_Part, ...] = (_Variables(), _Cwd(), _Threads(), _Streams(), *entries)
-        self._same = [part.same for part in self._parts]
         self._lock = threading.Lock()
         self._running: dict[str, None] = {}
         self._ended: dict[str, None] = {}
@@ -149,8 +148,8 @@ class Surroundings:
             self._seen.setdefault(key, _Seen(text, during, set(self._running))).text = text
 
     def _all_same(self) -> bool:
-        for same in self._same:  # noqa: SIM110  a generator would cost as much as a look
-            if not same():
+        for part in self._parts:  # noqa: SIM110  a generator would cost as much as a look
+            if not part.same():
                 return False
         return True
 
