@@ -22,7 +22,7 @@ def folder_bytes(folder: Path) -> bytes:
 
 def test_run_gives_cases_trials_exit_code_and_a_readable_folder(tmp_path: Path) -> None:
     write_project(tmp_path, {"cases/smoke/a.yaml": case("a"), "cases/smoke/b.yaml": case("b", answer="goodbye")})
-    run = api.run(tmp_path, trials=2, seed=1)
+    run = api.run(tmp_path, trials=2, seed=1, concurrency=1)
     assert [(item.case_id, str(item.verdict), item.passes) for item in run.cases] == [
         ("a", "passed", 2),
         ("b", "failed", 0),
