@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from seatrial.core.case import Case, Expected
 from seatrial.core.grade import Grade
@@ -41,8 +42,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class TurnInput:
+class TurnInput(NamedTuple):
     """What the agent is given for one user turn. Never the expectations."""
 
     case_id: str
@@ -62,14 +62,13 @@ class TurnInput:
         return message if isinstance(message, str) else ""
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """How one turn of an agent ended."""
 
     output: Any
     """The agent's real object, not yet JSON."""
     stop_reason: StopReason = StopReason.ANSWERED
-    outcome: Mapping[str, Any] = field(default_factory=dict)
+    outcome: Mapping[str, Any] = MappingProxyType({})
     """The final state as the agent reports it."""
     latency_ms: float | None = None
     """As measured by the agent; None = the harness's own clock."""

@@ -21,6 +21,8 @@ class TrialFolder:
     """The folder of one trial. `path` makes it; once removed it is never made again."""
 
     def __init__(self, parent: Callable[[], Path] | None = None) -> None:
+        self.made = False
+        """Whether anybody has touched it."""
         self._parent = parent
         self._path: Path | None = None
         self._removed = False
@@ -36,18 +38,14 @@ class TrialFolder:
                 parent = None if self._parent is None else self._parent()
                 prefix = f"trial-{os.getpid()}-"  # whoever ends this process knows what to remove
                 self._path = Path(tempfile.mkdtemp(prefix=prefix, dir=parent)).resolve()
+                self.made = True
             return self._path
-
-    @property
-    def made(self) -> bool:
-        """Whether anybody has touched it."""
-        return self._path is not None
 
     def remove(self) -> None:
         """Remove it with all it holds. Raises FixtureError when something in it cannot be removed."""
         with self._lock:
             self._removed = True
-            path, self._path = self._path, None
+            path, self._path, self.made = self._path, None, False
         if path is not None:
             remove_tree(path)
 

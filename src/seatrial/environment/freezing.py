@@ -37,12 +37,16 @@ def events_of(entries: Entries, problems: list[str]) -> tuple[Event, ...]:
             for kind, fields in entries.all
             if fields["number"] not in gone
         ]
-    return (*events, *_stopped_calls(events))
+    return (*events, *_stopped_calls(events)) if Approval in map(type, events) else tuple(events)
 
 
 def _made(kind: type, fields: dict[str, Any], checked: bool, problems: list[str]) -> Event:
+    if checked and kind is Message:
+        return Message.trusted(fields)
+    if checked and kind is ToolCallEvent:
+        return ToolCallEvent.trusted(_ended(fields))
     try:
-        return _event(kind, fields, checked=checked)
+        return _validated(kind, _ended(fields) if kind is ToolCallEvent else fields)
     except ValidationError as error:
         wrong = ", ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
         problems.append(f"event {fields['number']} ({kind_name(kind)}) cannot be kept ({wrong})")
@@ -50,12 +54,11 @@ def _made(kind: type, fields: dict[str, Any], checked: bool, problems: list[str]
         return ErrorEvent.trusted({**known, "type": "ValidationError", "message": problems[-1]})
 
 
-def _event(kind: type, fields: dict[str, Any], *, checked: bool) -> Event:
-    if kind is Message and checked:
-        return Message.trusted(fields)
-    if kind is ToolCallEvent:
-        ended = fields if "state" in fields else fields | _NEVER_ENDED
-        return ToolCallEvent.trusted(ended) if checked else ToolCallEvent(**ended)
+def _ended(fields: dict[str, Any]) -> dict[str, Any]:
+    return fields if "state" in fields else fields | _NEVER_ENDED
+
+
+def _validated(kind: type, fields: dict[str, Any]) -> Event:
     if fields.get(OPEN):
         fields = {name: value for name, value in fields.items() if name != OPEN} | {"completed": False}
     event: Event = kind(**fields)
@@ -74,8 +77,6 @@ def _moved_up(fields: dict[str, Any], gone: list[int]) -> dict[str, Any]:
 
 def _stopped_calls(events: Sequence[Event]) -> Iterator[ToolCallEvent]:
     """The calls that approvals stopped before they became tool calls."""
-    if Approval not in map(type, events):
-        return
     calls = [event for event in events if isinstance(event, ToolCallEvent)]
     number = len(events)
     for approval in events:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from seatrial.core.trace import Usage
 from seatrial.core.usage import Price, cost_of_usage
@@ -23,20 +23,21 @@ class CostLimitReached(BaseException):
     """The trial may spend no more. A BaseException, so that an agent's own `except Exception` does not swallow it."""
 
 
-@dataclass
 class Spending:
     """The money of one trial, in USD."""
 
-    prices: Mapping[str, Price] = field(default_factory=dict)
+    prices: Mapping[str, Price] = MappingProxyType({})
     limit_usd: float | None = None
     priced_only: bool = False
     unpriced: str | None = None
     """The model that was not called because its price is unknown."""
-    estimates: dict[int, float] = field(default_factory=dict)
-    """What the agent itself said that a turn cost, by the turn's number."""
-    _calls: dict[int, float] = field(default_factory=dict)
-    """What the model calls of each turn cost, as far as that is known."""
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def __init__(self) -> None:
+        self.estimates: dict[int, float] = {}
+        """What the agent itself said that a turn cost, by the turn's number."""
+        self._calls: dict[int, float] = {}
+        """What the model calls of each turn cost, as far as that is known."""
+        self._lock = threading.Lock()
 
     @property
     def over(self) -> bool:

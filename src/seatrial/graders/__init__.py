@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from seatrial.core.case import Case, Expected
@@ -91,8 +91,9 @@ class BuiltIn:
     turn: int | None = None
     """The user turn it looks at, from 1; None: the whole trial."""
     blocking: bool = False
+    judge = False
 
-    @property
+    @cached_property
     def needs_answer(self) -> bool:
         """Whether it grades the final output. A turn's own answer is looked for in the trace instead."""
         return self.key in _ANSWERS and self.turn is None
@@ -132,8 +133,10 @@ class BuiltIn:
 
 def _said(trace: Trace) -> tuple[int, ...]:
     """The event in which the last answer was said, where messages were observed."""
-    said = [message.number for message in trace.of(Message) if message.role == "assistant"]
-    return tuple(said[-1:])
+    for event in reversed(trace.events):
+        if isinstance(event, Message) and event.role == "assistant":
+            return (event.number,)
+    return ()
 
 
 def _turn_of(trace: Trace, number: int) -> Trace:

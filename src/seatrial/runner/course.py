@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import copy
 import time
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -18,14 +18,9 @@ from seatrial.runner.recording import NO_CALLS
 __all__ = ["Course", "own_time", "utc_now"]
 
 
-@dataclass
 class Course:
     """How far a trial got; filled in as it goes, so that an exception loses nothing."""
 
-    started: str
-    seed: int
-    outputs: list[tuple[Any, Any]] = field(default_factory=list)
-    """What each turn answered: as JSON data, and the agent's real object."""
     stop_reason: StopReason = StopReason.ANSWERED
     error: AgentError | None = None
     waits_as_scripted: bool = False
@@ -34,7 +29,6 @@ class Course:
     own_limit: str = ""
     """Which other limit than that of steps stopped the agent."""
     detail: str = ""
-    outcome: dict[str, Any] = field(default_factory=dict)
     observed: bool = False
     latency_ms: float = 0.0
     log: Log | None = None
@@ -51,18 +45,22 @@ class Course:
     calls: TrialCalls = NO_CALLS
     """What came through the proxy of model calls."""
 
+    def __init__(self, started: str, seed: int) -> None:
+        self.started = started
+        self.seed = seed
+        self.outputs: list[tuple[Any, Any]] = []
+        """What each turn answered: as JSON data, and the agent's real object."""
+        self.outcome: dict[str, Any] = {}
+
     def copy(self, pace: Pace) -> Course:
         """What is known so far, out of reach of whoever fills in this one."""
         began = self.turn_began
-        spent = 0.0 if began is None else max(own_time(pace) - began, 0.0) * 1000
-        return replace(
-            self,
-            outputs=list(self.outputs),
-            outcome=dict(self.outcome),
-            latency_ms=self.latency_ms + spent,
-            deadline=None,
-            turn_began=None,
-        )
+        known = copy.copy(self)
+        known.outputs, known.outcome = list(self.outputs), dict(self.outcome)
+        if began is not None:
+            known.latency_ms += max(own_time(pace) - began, 0.0) * 1000
+        known.deadline = known.turn_began = None
+        return known
 
     def fixture_failed(self, problem: str) -> None:
         """The surroundings did not come up: that is no failure of the agent's."""

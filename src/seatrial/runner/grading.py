@@ -35,6 +35,8 @@ class Grading:
     @property
     def judge_cost_usd(self) -> float | None:
         """What all judges cost; None when that of one is unknown."""
+        if not self.judge_costs:
+            return 0.0
         known = [cost for cost in self.judge_costs if cost is not None]
         return figure_of(sum(known, 0.0)) if len(known) == len(self.judge_costs) else None
 

@@ -158,7 +158,7 @@ class LoopThread(Generic[Owner]):
         self._employ(owner, Hold())
 
     def _employ(self, owner: Owner, hold: Hold) -> None:
-        task = self._loop.create_task(self._work(owner), name="seatrial-trial", context=hold.context())
+        task: Task = asyncio.Task(self._work(owner), loop=self._loop, name="seatrial-trial", context=hold.context())
         self._crew[task] = owner, hold
         task.add_done_callback(self._left)
 

@@ -59,22 +59,23 @@ Begin = Callable[[PlannedCase, int, int], Attempt]
 """Makes an attempt of a case, a trial number and an attempt number, both from 1."""
 
 
-@dataclass(eq=False)
 class _Job:
     """One trial, until its last attempt is on record."""
 
-    planned: PlannedCase
-    index: int
-    number: int = 1
-    """Of the attempt."""
-    broken_off: int = 0
-    """Attempts so far that count against no retry."""
     pause_s: float = 0.0
     """To wait before the next attempt."""
     attempt: Attempt | None = None
     """In progress."""
     end: Mapping[str, Any] | None = None
     """How that was cut short, when it was."""
+
+    def __init__(self, planned: PlannedCase, index: int, before: Earlier) -> None:
+        self.planned, self.index = planned, index
+        place = planned.case.id, index
+        self.number = before.attempts.get(place, 0) + 1
+        """Of the attempt."""
+        self.broken_off = before.broken_off.get(place, 0)
+        """Attempts so far that count against no retry."""
 
     @property
     def name(self) -> str:
@@ -229,7 +230,7 @@ class Running:
                 if given is None:
                     worker.over = True
                     return None, None
-                worker.job, worker.over = self._job(*given), False
+                worker.job, worker.over = _Job(*given, self._repeating.before), False
             if worker.job.pause_s:
                 return None, self._paused(worker.job)
             return worker.job.begun(self._begin), None
@@ -237,10 +238,6 @@ class Running:
     async def _paused(self, job: _Job) -> None:
         await self._repeating.sleep(job.pause_s)
         job.pause_s = 0.0
-
-    def _job(self, planned: PlannedCase, index: int) -> _Job:
-        place, before = (planned.case.id, index), self._repeating.before
-        return _Job(planned, index, before.attempts.get(place, 0) + 1, before.broken_off.get(place, 0))
 
     def _hand_over(self, worker: _Worker, record: TrialRecord, trace: Trace) -> None:
         """Keep what a worker brings; nothing is taken from a replaced one. Raises CancelledError after a stop."""
