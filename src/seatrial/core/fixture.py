@@ -127,6 +127,12 @@ class FixtureSpec(Frozen):
     """As `content_digest`, without what is looked for afterwards: observers, watches and canaries."""
 
     @cached_property
+    def may_block(self) -> bool:
+        """Whether making or looking at what it declares may take time."""
+        made = self.database or self.files or self.function or self.watch.globals
+        return bool(made) or any(observer.state is None for observer in self.outcome.values())
+
+    @cached_property
     def digest(self) -> str:
         """Digest of all of it."""
         return digest(json_of(self, by_alias=True, exclude_defaults=True))

@@ -139,8 +139,7 @@ class User(Protocol):
         """What the user says next, given every answer so far; None when the user is done."""
 
 
-@dataclass(frozen=True)
-class GradingContext:
+class GradingContext(NamedTuple):
     """Everything a grader may look at."""
 
     case: Case
@@ -150,9 +149,9 @@ class GradingContext:
     """What was observed of the environment; None when nothing was."""
     output: Any = None
     """The agent's real object; `trace.output` is the same as JSON data."""
-    expected: Expected = field(default_factory=Expected)
+    expected: Expected = Expected()
     """The expectations in force: the case's, or one turn's."""
-    secrets: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = MappingProxyType({})
     """Canaries of the fixture by name."""
     rules: Any = None
     """Permission rules (`seatrial.core.permissions`), when the project has them."""

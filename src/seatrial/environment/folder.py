@@ -20,12 +20,13 @@ _OWNER_ALL = stat.S_IRWXU
 class TrialFolder:
     """The folder of one trial. `path` makes it; once removed it is never made again."""
 
+    made = False
+    """Whether anybody has touched it."""
+    _path: Path | None = None
+    _removed = False
+
     def __init__(self, parent: Callable[[], Path] | None = None) -> None:
-        self.made = False
-        """Whether anybody has touched it."""
         self._parent = parent
-        self._path: Path | None = None
-        self._removed = False
         self._lock = threading.Lock()
 
     @property

@@ -11,10 +11,10 @@ KEPT = 64 * 1024
 class Log:
     """What one trial printed, up to a limit."""
 
+    _kept = _dropped = 0
+
     def __init__(self) -> None:
         self._parts: list[str] = []
-        self._kept = 0
-        self._dropped = 0
 
     def write(self, text: str) -> None:
         room = max(KEPT - self._kept, 0)

@@ -73,18 +73,15 @@ _NO_RATES = Rates()
 class Pace:
     """Waiting within one trial."""
 
-    def __init__(self, rates: Rates | None = None) -> None:
-        self.on_wait: Callable[[float], None] | None = None
-        """Told of every stretch of waiting, in seconds, before it begins."""
-        self.rates = rates or _NO_RATES
-        self._waited = 0.0
-        self._until = float("-inf")
-        self._lock = threading.Lock()
+    on_wait: Callable[[float], None] | None = None
+    """Told of every stretch of waiting, in seconds, before it begins."""
+    waited_s = 0.0
+    """Seconds in which at least one call waited, those that are waiting now included."""
+    _until = float("-inf")
 
-    @property
-    def waited_s(self) -> float:
-        """Seconds in which at least one call waited, those that are waiting now included."""
-        return self._waited
+    def __init__(self, rates: Rates | None = None) -> None:
+        self.rates = rates or _NO_RATES
+        self._lock = threading.Lock()
 
     def limited(self, kind: Kind, name: str | None) -> bool:
         """Whether calls of this model or tool have to wait at all."""
@@ -113,6 +110,6 @@ class Pace:
         with self._lock:
             alone = max(0.0, end - max(start, self._until))
             self._until = max(self._until, end)
-            self._waited += alone
+            self.waited_s += alone
         if alone and self.on_wait is not None:
             self.on_wait(alone)

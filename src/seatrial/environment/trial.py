@@ -140,10 +140,7 @@ class TrialEnvironment:
     @property
     def blocking(self) -> bool:
         """Whether setting up, observing and cleaning up may block, so that they belong into a thread."""
-        spec = self._spec
-        if spec.database or spec.files or spec.function or spec.watch.globals or self._folder.made:
-            return True
-        return bool(spec.outcome) and any(observer.state is None for observer in spec.outcome.values())
+        return self._folder.made or self._spec.may_block
 
     def _part(self, name: str, make: Callable[[], T]) -> T:
         """This trial's own copy of something, made when first asked for, by whichever thread."""
@@ -350,7 +347,8 @@ class TrialEnvironment:
     def set_up(self) -> None:
         """Make everything that the fixture declares. Raises FixtureError: the trial is then invalid."""
         spec = self._spec
-        self._check_sources()
+        if self._sources is not None:
+            _check_unchanged(self._sources)
         if spec.watch.globals:
             self._watcher = Watcher(spec.watch.globals, f"{self._case.id}#{self.trial_index}")
         if spec.database is not None:
@@ -363,12 +361,6 @@ class TrialEnvironment:
             self._run_python_fixture(spec.function)
         if (spec.tools or self._tools_made is not None) and self._toolbox.names:
             self.recorder.observe(Observable.TOOL_CALLS)
-
-    def _check_sources(self) -> None:
-        """A reset from files that are no longer those on record would be another test under the same digest."""
-        changed = [] if self._sources is None else self._sources.changed()
-        if changed:
-            raise FixtureError(f"its files have changed since the run began: {', '.join(changed)}")
 
     def _run_python_fixture(self, location: str) -> None:
         self._fixture = PythonFixture(fixture_function(location, self._spec.folder))
@@ -455,6 +447,13 @@ class TrialEnvironment:
             return self._template_used
 
         return built
+
+
+def _check_unchanged(sources: Sources) -> None:
+    """A reset from files that are no longer those on record would be another test under the same digest."""
+    changed = sources.changed()
+    if changed:
+        raise FixtureError(f"its files have changed since the run began: {', '.join(changed)}")
 
 
 def _acting_agent(recorder: Recorder, parts: Mapping[str, Any], spec: FixtureSpec) -> str | None:

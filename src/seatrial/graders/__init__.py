@@ -108,11 +108,11 @@ class BuiltIn:
 
     def grade(self, context: GradingContext) -> Grade | None:
         """The grade, None where it does not apply, such as in a turn that was never reached."""
-        seen = context if context.expected is self.expected else replace(context, expected=self.expected)
+        seen = context if context.expected is self.expected else context._replace(expected=self.expected)
         if self.turn is not None:
             if not self._reached(context.trace):
                 return None
-            seen = replace(seen, trace=_turn_of(context.trace, self.turn), output=None)
+            seen = seen._replace(trace=_turn_of(context.trace, self.turn), output=None)
         grade: Grade | None = self._of_answer(seen) if self.key in _ANSWERS else _load(_CALLS[self.key])(seen)
         return grade and grade.altered({"name": self.name, "required": self.required})
 

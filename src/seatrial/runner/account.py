@@ -15,7 +15,7 @@ from seatrial.core.trial import InvalidReason, TrialRecord
 from seatrial.core.usage import Price, cost_of_trace, sum_tokens
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.runner.course import Course
-from seatrial.runner.grading import Grading, context_of
+from seatrial.runner.grading import Grading
 
 __all__ = ["grading_context", "record_of", "trace_of"]
 
@@ -56,11 +56,14 @@ def grading_context(
     planned: PlannedCase, environment: TrialEnvironment, trace: Trace, course: Course, prices: Mapping[str, Price]
 ) -> GradingContext:
     """What the graders get to see."""
-    return context_of(
-        planned,
+    case = planned.case
+    return GradingContext(
+        case,
         trace,
-        outcome=course.outcome if course.observed else None,
+        course.outcome if course.observed else None,
         output=course.outputs[-1][1] if course.outputs else None,
+        expected=case.expected,
+        rules=planned.rules,
         secrets=environment.planted,
         latency_ms=course.latency_ms,
         cost_usd=cost_of_trace(trace, prices),

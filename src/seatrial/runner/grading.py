@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from seatrial.core.figures import figure_of
 from seatrial.core.grade import Grade, GraderFailure
-from seatrial.core.ports import Grader, GradingContext, PlannedCase
-from seatrial.core.trace import StopReason, Trace
+from seatrial.core.ports import Grader, GradingContext
+from seatrial.core.trace import StopReason
 from seatrial.core.trial import InvalidReason, status_of
 from seatrial.environment.cancelling import cancelled_by_us
 from seatrial.environment.failure import as_raised
 from seatrial.runner.threads import in_thread
 from seatrial.runner.waiting import Places
 
-__all__ = ["Grading", "context_of", "error_text", "grade"]
+__all__ = ["Grading", "error_text", "grade"]
 
 _NOBODY_WAITS = contextlib.nullcontext()
 
@@ -52,30 +52,6 @@ class Grading:
             "grades": tuple(self.grades),
             "grader_failures": tuple(self.failures),
         }
-
-
-def context_of(
-    planned: PlannedCase,
-    trace: Trace,
-    *,
-    outcome: Mapping[str, Any] | None,
-    output: Any,
-    secrets: Mapping[str, str],
-    latency_ms: float | None,
-    cost_usd: float | None,
-) -> GradingContext:
-    """What the graders of a case get to see of one trial."""
-    return GradingContext(
-        case=planned.case,
-        trace=trace,
-        outcome=outcome,
-        output=output,
-        expected=planned.case.expected,
-        secrets=secrets,
-        rules=planned.rules,
-        latency_ms=latency_ms,
-        cost_usd=cost_usd,
-    )
 
 
 async def grade(graders: Sequence[Grader], context: GradingContext, judges: Places | None = None) -> Grading:

@@ -21,7 +21,7 @@ from seatrial.core.trace import StopReason, Trace
 from seatrial.core.trial import InvalidReason, TrialRecord, TrialStatus
 from seatrial.environment.secrets import Redactor
 from seatrial.graders import BuiltIn
-from seatrial.runner.grading import Grading, context_of, grade
+from seatrial.runner.grading import Grading, grade
 
 __all__ = ["Evidence", "graded_again", "refused"]
 
@@ -48,12 +48,14 @@ async def graded_again(planned: PlannedCase, evidence: Evidence, redactor: Redac
     record, trace = evidence.record, evidence.trace
     standing = _standing(planned, evidence)
     graders = [_able(grader, planned, evidence, redactor) for grader in planned.graders if grader.name not in standing]
-    context = context_of(
-        planned,
+    context = GradingContext(
+        planned.case,
         trace,
-        outcome=evidence.outcome,
+        evidence.outcome,
         output=from_json(trace.outputs[-1]) if trace.outputs else None,
+        expected=planned.case.expected,
         secrets=planned.secrets,
+        rules=planned.rules,
         latency_ms=record.latency_ms,
         cost_usd=record.cost_usd,
     )
