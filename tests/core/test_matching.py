@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
@@ -171,7 +171,19 @@ MATCHERS = (
 )
 
 
+@pytest.mark.parametrize("held", [{"$type": None, "value": None}, {"$foo": 1}, {"$gt": "x"}])
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_mark_holds_is_refused_where_comparing_it_would_raise(kind: str, held: Any) -> None:
+    for value in (held, json.dumps([held]), f"Order {json.dumps({'a': held})}", json.dumps([["a", held]])):
+        mark = {"$type": kind, "value": value}
+        if problem_with_matcher(mark) is None:
+            why({"a": mark}, {"a": []})  # raises nothing
+    unread = {"$type": "float", "value": held}
+    assert problem_with_matcher(unread) is not None
+
+
 @given(MATCHERS | ODD, ODD)
+@example({"$type": "float", "value": {"$type": None, "value": None}}, {})
 def test_data_that_looks_like_a_mark_raises_nothing(matcher: Any, data: Any) -> None:
     if problem_with_matcher(matcher) is None:
         why(matcher, data)

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from made import passing
 from seatrial.core.case import Case
 from seatrial.core.encoding import dumps, line_of, to_json
-from seatrial.core.model_json import json_of, model_of
+from seatrial.core.model_json import dumped, json_of, model_of
 from seatrial.core.policy import ExceptionRule
 from seatrial.core.run import RunInfo
 from seatrial.core.trace import Observable, ToolCallEvent, Trace
@@ -38,6 +38,7 @@ def test_a_model_is_the_json_data_that_its_line_holds_and_reads_back_equal(given
         output=gave,
     )
     data = json_of(trace)
+    assert dumped(trace) == trace.model_dump()
     assert data == json.loads(line_of(trace))
     assert type(data["events"][0]["state"]) is str
     assert json_of(model_of(Trace, dumps(data).encode())) == data

@@ -26,7 +26,7 @@ from typing import Any
 import orjson
 from pydantic import BaseModel
 
-__all__ = ["SHOWN", "digest", "dumps", "from_json", "indented", "line_of", "pairs_of", "shortened", "to_json"]
+__all__ = ["SHOWN", "digest", "dumps", "from_json", "indented", "line_of", "pairs_of", "plain", "shortened", "to_json"]
 
 Json = Any
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
@@ -197,6 +197,14 @@ def line_of(data: Any) -> bytes:
         return orjson.dumps(data, default=_parts)
     except orjson.JSONEncodeError:  # a whole number of more than 64 bits, lone surrogates
         return _slowly(data)
+
+
+def plain(data: Any) -> Json:
+    """What the line of this holds, read back: JSON data of its own."""
+    try:
+        return orjson.loads(orjson.dumps(data, default=_parts))
+    except orjson.JSONEncodeError:  # what this encoder does not write, its reader does not read either
+        return json.loads(_slowly(data))
 
 
 def _parts(value: Any) -> Any:

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from seatrial.core.case import Case
 from seatrial.core.encoding import indented, line_of
 from seatrial.core.ledger import Ledger
-from seatrial.core.model_json import json_of, model_of
+from seatrial.core.model_json import dumped, json_of, model_of
 from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
@@ -274,7 +274,7 @@ def _case_line(data: dict[str, Any], masks: Masks) -> str:
 def _case_json(case: Case) -> dict[str, Any]:
     """The case as it was written, and where, as data that `line_of` takes."""
     place = {"path": case.path, "line": case.line} if case.path else {}
-    return case.model_dump(by_alias=True, exclude_unset=True) | place
+    return dumped(case, by_alias=True, exclude_unset=True) | place
 
 
 def _refuse_begun(folder: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from seatrial.core.matching.paths import is_reference
-from seatrial.core.matching.values import JSON_TYPES, as_decimal, is_encoded, is_number, is_operators, show, show_typed
+from seatrial.core.matching.values import JSON_TYPES, as_decimal, as_matched, is_number, is_operators, show, show_typed
 from seatrial.core.text import problem_with_pattern
 from seatrial.errors import did_you_mean
 
@@ -71,9 +71,10 @@ def problem_with_matcher(expected: Any) -> str | None:
     """Why `expected` cannot be matched against anything (unknown operator, wrong operand, bad pattern), or None."""
     if is_operators(expected):
         return problem_with_operators(expected)
-    if isinstance(expected, Mapping) and not is_encoded(expected):
-        return _first_problem(expected.values())
-    return _first_problem(expected) if isinstance(expected, (list, tuple)) else None
+    wanted = as_matched(expected)  # a mark that cannot be read is a mapping, as it is when it is compared
+    if isinstance(wanted, Mapping):
+        return _first_problem(wanted.values())
+    return _first_problem(wanted) if isinstance(wanted, list) else None
 
 
 def _first_problem(items: Any) -> str | None:
