@@ -24,17 +24,18 @@ T = TypeVar("T")
 class TimeLimit:
     """While this lasts, `run` may take so many seconds; then its task is cancelled, and TimeoutError leaves here."""
 
+    expired = False
+    """Whether it was reached."""
+    _over = False
+    _timer: asyncio.TimerHandle | None = None
+
     def __init__(self, seconds: float, on_wait: Callable[[float], None]) -> None:
         """`on_wait` is told of the time that is added."""
-        self.expired = False
-        """Whether it was reached."""
         self._seconds, self._told = seconds, on_wait
-        self._timer: asyncio.TimerHandle | None = None
 
     def __enter__(self) -> TimeLimit:
         self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[Any] = asyncio.current_task(self._loop)  # type: ignore[assignment]  # within one
-        self._over = False
         self._when = self._loop.time() + self._seconds
         return self
 
@@ -48,6 +49,11 @@ class TimeLimit:
             self._task.uncancel()
             if isinstance(error, asyncio.CancelledError) and not cancelled_by_us(error):
                 raise TimeoutError from error
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether its task was cancelled, by whomever, and that is not over."""
+        return self._task.cancelling() > 0
 
     def extend(self, seconds: float) -> None:
         """Add the time in which the agent has to wait for its turn; from any thread. `on_wait` is told as well."""

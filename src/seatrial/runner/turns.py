@@ -72,7 +72,8 @@ async def agent_turns(
             on_error(raised)
     finally:
         course.deadline = None
-        await pass_over_strays()
+        if limit.disturbed:
+            await pass_over_strays()
     if course.stop_reason is StopReason.WAITING_APPROVAL:
         course.waits_as_scripted = environment.waits_as_scripted
     _note_limits(environment, course)
