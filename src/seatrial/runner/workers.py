@@ -21,8 +21,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from seatrial.core.ports import NOTHING_BEFORE, Earlier, PlannedCase, Sink, TrialSource
 from seatrial.core.trace import StopReason, Trace
@@ -59,22 +58,22 @@ Begin = Callable[[PlannedCase, int, int], Attempt]
 """Makes an attempt of a case, a trial number and an attempt number, both from 1."""
 
 
-@dataclass(eq=False)
 class _Job:
     """One trial, until its last attempt is on record."""
 
-    planned: PlannedCase
-    index: int
-    number: int = 1
-    """Of the attempt."""
-    broken_off: int = 0
-    """Attempts so far that count against no retry."""
-    pause_s: float = 0.0
-    """To wait before the next attempt."""
-    attempt: Attempt | None = None
-    """In progress."""
-    end: Mapping[str, Any] | None = None
-    """How that was cut short, when it was."""
+    def __init__(self, planned: PlannedCase, index: int, number: int, broken_off: int) -> None:
+        self.planned = planned
+        self.index = index
+        self.number = number
+        """Of the attempt."""
+        self.broken_off = broken_off
+        """Attempts so far that count against no retry."""
+        self.pause_s = 0.0
+        """To wait before the next attempt."""
+        self.attempt: Attempt | None = None
+        """In progress."""
+        self.end: Mapping[str, Any] | None = None
+        """How that was cut short, when it was."""
 
     @property
     def name(self) -> str:
@@ -111,16 +110,16 @@ class _Job:
         return True
 
 
-@dataclass(eq=False)
 class _Worker:
     """Whoever works on a job; replaced when it is stuck."""
 
-    job: _Job | None = None
-    over: bool = False
-    """There was no job left."""
-    turn: asyncio.Future[None] | None = None
-    """What it waits for when there is no job now."""
-    replaced: bool = False
+    def __init__(self, job: _Job | None = None) -> None:
+        self.job = job
+        self.over = False
+        """There was no job left."""
+        self.turn: asyncio.Future[None] | None = None
+        """What it waits for when there is no job now."""
+        self.replaced = False
 
     def overdue(self, now: float) -> bool:
         attempt = None if self.job is None else self.job.attempt
@@ -128,8 +127,7 @@ class _Worker:
         return deadline is not None and now > deadline
 
 
-@dataclass(frozen=True)
-class Repeating:
+class Repeating(NamedTuple):
     """How attempts are repeated."""
 
     seed: int = 0
