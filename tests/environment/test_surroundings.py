@@ -231,14 +231,14 @@ def test_what_is_taken_back_before_the_next_look_is_no_leftover(world: Surroundi
 
 
 def test_a_trial_that_ended_unseen_is_named_where_another_tells_of_what_it_left(world: Surroundings) -> None:
-    together = Surroundings(expected=2, pause_s=0.05)
+    now = 10.0
+    together = Surroundings(expected=3, pause_s=1, clock=lambda: now)
     together.begin("a#1")
     together.end("a#1")  # the first look
     together.begin("b#1")
     os.environ["SEATRIAL_LEFT"] = "x"
-    together._to_begin, together._looked = 1, math.inf  # as if the last look had just been
-    assert together.end("b#1") == ()
-    together._looked = 0.0  # as if it were long ago
+    assert together.end("b#1") == ()  # the last look has just been
+    now = 20.0
     together.begin("c#1")
     (leftover,) = together.end("c#1")
     assert leftover.during == ("b#1",)

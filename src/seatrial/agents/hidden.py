@@ -11,6 +11,7 @@ function's own business.
 
 from __future__ import annotations
 
+import threading
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from types import TracebackType
@@ -34,11 +35,15 @@ def captured(trial: TrialEnvironment) -> AbstractContextManager[None]:
     return _Captured(trial)
 
 
+_listening = threading.Lock()
+
+
 @cache
 def _listen() -> None:
     """Once for a process: what a framework asks is settled when it is loaded."""
-    for framework in (langchain, llamaindex, openai_agents, pydantic_ai, google_adk):
-        framework.listen()
+    with _listening:  # agents that begin at once, each in its thread, search the path once
+        for framework in (langchain, llamaindex, openai_agents, pydantic_ai, google_adk):
+            framework.listen()
 
 
 class _Captured(Hidden):

@@ -35,10 +35,9 @@ def when_loaded(name: str, then: Then) -> None:
     if loaded is not None and _TOLD.get(name) is not loaded:
         then(importlib.import_module(name))  # which waits when another thread is still loading it
         _TOLD[name] = loaded
-    if _is_installed(name.partition(".")[0]):
-        _THEN[name] = then
-        if _finder not in sys.meta_path:
-            sys.meta_path.insert(0, _finder)  # a list that other threads may be reading: nothing is ever removed
+    _THEN[name] = then
+    if _finder not in sys.meta_path and _is_installed(name.partition(".")[0]):  # searches the path: for one is enough
+        sys.meta_path.insert(0, _finder)  # a list that other threads may be reading: nothing is ever removed
 
 
 @cache

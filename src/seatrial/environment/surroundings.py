@@ -19,7 +19,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -62,11 +62,18 @@ class Surroundings:
     `folders` are those whose entries are looked at, by what they are called in messages. A beginning trial looks only
     where the last look is `pause_s` old: who begins so soon after another one has ended, or while others run, may be
     named for what was done in between. `expected` is how many trials are certain to begin where several run at once;
-    until the last of them has begun, an ending trial looks no more often than that either.
+    until the last of them has begun, an ending trial looks no more often than that either. `clock` gives the seconds.
     """
 
-    def __init__(self, folders: Mapping[str, Path] = _NOWHERE, *, expected: int = 0, pause_s: float = 0.001) -> None:
-        self._pause_s = pause_s
+    def __init__(
+        self,
+        folders: Mapping[str, Path] = _NOWHERE,
+        *,
+        expected: int = 0,
+        pause_s: float = 0.001,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._pause_s, self._clock = pause_s, clock
         self._to_begin = expected
         self._looked = 0.0
         self._folders = {name: path.resolve() for name, path in folders.items()}
@@ -87,7 +94,7 @@ class Surroundings:
     def begin(self, trial: str) -> None:
         """A trial starts. What changed while none was running is nobody's."""
         with self._lock:
-            if time.monotonic() - self._looked > self._pause_s:
+            if self._clock() - self._looked > self._pause_s:
                 self._look_afresh()
             self._running[trial] = None
             self._to_begin -= 1
@@ -116,7 +123,7 @@ class Surroundings:
 
     def _can_wait(self) -> bool:
         """Whether another trial will look for this one, too."""
-        return self._to_begin > 0 and not self._seen and time.monotonic() - self._looked < self._pause_s
+        return self._to_begin > 0 and not self._seen and self._clock() - self._looked < self._pause_s
 
     def _settled(self, ended: str) -> list[tuple[Key, _Seen]]:
         """What waits for no trial any more; from now on it is how things are."""
@@ -133,7 +140,7 @@ class Surroundings:
 
     def _look(self, more: Mapping[Key, str]) -> None:
         """Take note of what is otherwise now, and forget what is no longer so."""
-        self._looked = time.monotonic()
+        self._looked = self._clock()
         if not more and not self._seen and self._all_same():
             self._ended.clear()
             return

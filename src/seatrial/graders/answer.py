@@ -201,7 +201,7 @@ REQUESTS = (
     *("i will need", "we need", "provide your", "provide the", "what is"),
 )
 """A sentence with one of these asks for something, as does any that ends in a question mark."""
-_SENTENCE = re.compile(r"[^.!?？؟\n]*[.!?？؟\n]?")
+_SENTENCE = r"[^.!?？؟\n]*[.!?？؟\n]?"
 
 
 def asks(context: GradingContext) -> Grade | None:
@@ -230,7 +230,9 @@ def _said(context: GradingContext) -> Iterator[tuple[tuple[int, float], str]]:
 
 
 def _asks_for(text: str, concept: str) -> bool:
-    return any(contains_phrase(sentence, concept) and _is_question(sentence) for sentence in _SENTENCE.findall(text))
+    return any(
+        contains_phrase(sentence, concept) and _is_question(sentence) for sentence in re.findall(_SENTENCE, text)
+    )
 
 
 def _is_question(sentence: str) -> bool:

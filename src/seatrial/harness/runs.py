@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -178,7 +179,10 @@ class _Execution:
 
 @contextmanager
 def _executing(
-    planned: Plan, on_trial: OnTrial | None = None, debugger: Callable[[BaseException], None] | None = None
+    planned: Plan,
+    on_trial: OnTrial | None = None,
+    debugger: Callable[[BaseException], None] | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[_Execution]:
     """A run from its first trial to its last file. The body begins it and waits for it.
 
@@ -189,7 +193,7 @@ def _executing(
     open_run = RunWriter.resume if planned.resumes else RunWriter.create
     recording = running(planned.cassettes, planned.info, planned.redactor)
     with importable(planned.project.root), _same_folder(), recording:
-        executor = executor_for(planned, settings_for(planned, debugger))
+        executor = executor_for(planned, settings_for(planned, debugger, clock))
         definitions = _definitions(planned)
         writer = open_run(planned.folder, planned.info, definitions, planned.redactor)
         if not planned.info.rerun_of:
@@ -262,16 +266,21 @@ def remember(folder: Path, root: Path) -> None:
 
 
 def execute(
-    planned: Plan, on_trial: OnTrial | None = None, debugger: Callable[[BaseException], None] | None = None
+    planned: Plan,
+    on_trial: OnTrial | None = None,
+    debugger: Callable[[BaseException], None] | None = None,
+    *,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Run:
     """Run a plan and wait for it, whatever loop may be running in this thread.
 
     KeyboardInterrupt stops the trials in flight; the run given back has status interrupted. What else goes wrong
-    (a disk that is full, say) is raised after the folder was closed. A run that is complete is only read.
+    (a disk that is full, say) is raised after the folder was closed. A run that is complete is only read. `clock` is
+    what looks at the surroundings of trials are spaced by.
     """
     if planned.complete:
         return _complete(planned)
-    with _executing(planned, on_trial, debugger) as execution:
+    with _executing(planned, on_trial, debugger, clock) as execution:
         execution.begin().result()
     return _ended(execution)
 

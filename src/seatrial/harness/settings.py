@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,8 +16,15 @@ from seatrial.runner.waiting import Places
 __all__ = ["settings_for"]
 
 
-def settings_for(planned: Plan, debugger: Callable[[BaseException], None] | None = None) -> TrialSettings:
-    """Settings of the plan's trials; `debugger` is called with what an agent raised."""
+def settings_for(
+    planned: Plan,
+    debugger: Callable[[BaseException], None] | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> TrialSettings:
+    """Settings of the plan's trials; `debugger` is called with what an agent raised.
+
+    By `clock`, in seconds, looks at what the trials share are spaced.
+    """
     project, budget = planned.project, planned.budget
     return TrialSettings(
         model_urls=model_urls(project),
@@ -28,7 +36,9 @@ def settings_for(planned: Plan, debugger: Callable[[BaseException], None] | None
         judges=None if project.judge_concurrency is None else Places(project.judge_concurrency),
         on_agent_error=debugger,
         surroundings=Surroundings(
-            {"the project's folder": Path(project.root), "the working folder": Path()}, expected=_certain(planned)
+            {"the project's folder": Path(project.root), "the working folder": Path()},
+            expected=_certain(planned),
+            clock=clock,
         ),
     )
 

@@ -7,7 +7,6 @@ run is resumed.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
 from seatrial.core.ports import Sink
 from seatrial.core.trace import Trace
@@ -16,25 +15,24 @@ from seatrial.core.trial import TrialRecord
 __all__ = ["Stop", "UntilStopped"]
 
 
-@dataclass
 class Stop:
     """Whether the operator has stopped the run."""
 
-    requested: bool = False
+    def __init__(self) -> None:
+        self.requested = False
 
 
-@dataclass(frozen=True)
 class UntilStopped:
     """A Sink that takes nothing once the run was stopped: who brings something then is cancelled (again).
 
     An agent may swallow its cancellation and answer, raise what its case retries, or leave its grader to break.
     """
 
-    sink: Sink
-    stop: Stop
+    def __init__(self, sink: Sink, stop: Stop) -> None:
+        self._sink, self._stop = sink, stop
 
     def write(self, record: TrialRecord, trace: Trace) -> TrialRecord:
         """Keep a finished trial. Raises CancelledError once the run was stopped."""
-        if self.stop.requested:
+        if self._stop.requested:
             raise asyncio.CancelledError
-        return self.sink.write(record, trace)
+        return self._sink.write(record, trace)

@@ -21,8 +21,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from seatrial.core.ports import NOTHING_BEFORE, Earlier, PlannedCase, Sink, TrialSource
 from seatrial.core.trace import StopReason, Trace
@@ -112,16 +111,16 @@ class _Job:
         return True
 
 
-@dataclass(eq=False)
 class _Worker:
     """Whoever works on a job; replaced when it is stuck."""
 
-    job: _Job | None = None
-    over: bool = False
-    """There was no job left."""
-    turn: asyncio.Future[None] | None = None
-    """What it waits for when there is no job now."""
-    replaced: bool = False
+    def __init__(self, job: _Job | None = None) -> None:
+        self.job = job
+        self.over = False
+        """There was no job left."""
+        self.turn: asyncio.Future[None] | None = None
+        """What it waits for when there is no job now."""
+        self.replaced = False
 
     def overdue(self, now: float) -> bool:
         attempt = None if self.job is None else self.job.attempt
@@ -129,8 +128,7 @@ class _Worker:
         return deadline is not None and now > deadline
 
 
-@dataclass(frozen=True)
-class Repeating:
+class Repeating(NamedTuple):
     """How attempts are repeated."""
 
     seed: int = 0

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from seatrial.core.ports import NOTHING_BEFORE, Agent, Earlier, Executor, PlannedCase, Sink, TrialSource
 from seatrial.environment.trial import TrialEnvironment
@@ -23,8 +23,7 @@ from seatrial.runner.workers import GRACE_S, Attempt, Repeating, Running
 __all__ = ["LocalExecutor", "local_executor"]
 
 
-@dataclass(frozen=True)
-class LocalExecutor:
+class LocalExecutor(NamedTuple):
     """Runs trials here, at most `concurrency` at once."""
 
     agent: Agent[TrialEnvironment]
