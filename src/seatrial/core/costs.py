@@ -43,6 +43,8 @@ class Costs:
 
     def add(self, cost_usd: float | None, judge_cost_usd: float | None, tokens: Tokens) -> int:
         """Note what an attempt cost; gives its number."""
+        if cost_usd is None and tokens is _NO_TOKENS and judge_cost_usd == 0:
+            return self.add_block(_NOTHING_KNOWN)
         return self.add_block(_BLOCK.pack(packed(cost_usd), packed(judge_cost_usd), *_counts(tokens)))
 
     def add_block(self, block: bytes) -> int:
@@ -69,12 +71,11 @@ class Costs:
 
 
 _NO_TOKENS: Tokens = defaults_of(TrialRecord)["tokens"]
-_NO_COUNTS = (_UNKNOWN,) * 5
+_NOTHING_KNOWN = _BLOCK.pack(packed(None), 0, *(_UNKNOWN,) * 5)
+"""Of an agent of which nobody could observe what it cost."""
 
 
 def _counts(tokens: Tokens) -> Iterable[int]:
-    if tokens is _NO_TOKENS:
-        return _NO_COUNTS
     counts = (tokens.input, tokens.output, tokens.cached, tokens.cache_write, tokens.reasoning)
     return [_UNKNOWN if count is None else count if 0 <= count < _BEYOND else _BEYOND for count in counts]
 

@@ -309,26 +309,29 @@ class Ledger(Sequence[TrialRecord]):
         self._reads += other._reads
         for case, index, attempt, alike, book, latency, spent, *rest in _ROW.iter_unpack(other._rows):
             case_id = other.case_ids[case]
-            raised, cost = index + offsets.get(case_id, 0), self.costs.add_block(other.costs.block(spent))
-            self._append(case_id, raised, attempt, likenesses[alike], books + book, latency, cost, *rest)
+            raised = index + offsets.get(case_id, 0)
+            here = self._stand(case_id, raised, attempt)
+            if here is not None:
+                cost = self.costs.add_block(other.costs.block(spent))
+                self._rows += _ROW.pack(here, raised, attempt, likenesses[alike], books + book, latency, cost, *rest)
 
     def add(self, record: TrialRecord, at: int, size: int = 0) -> bool:
         """Note a record that stands at this position; False when that attempt is on record already."""
-        return self._append(
-            record.case_id,
-            record.trial_index,
-            record.attempt,
-            self._likeness(_key(record), record),
-            0,
-            packed(record.latency_ms),
-            self.costs.add(record.cost_usd, record.judge_cost_usd, record.tokens),
-            _digits(record.started),
-            at,
-            size,
-        )
+        fields = record.__dict__
+        case_id, index, attempt, started = _STANDING(fields)
+        case = self._stand(case_id, index, attempt)
+        if case is None:
+            return False
+        likeness, cost = self._likeness(_key(fields), record), self.costs.add(*_SPENT(fields))
+        latency = packed(fields["latency_ms"])
+        self._rows += _ROW.pack(case, index, attempt, likeness, 0, latency, cost, _digits(started), at, size)
+        return True
 
-    def _append(self, case_id: str, index: int, attempt: int, *fields: Any) -> bool:
-        """Write a row, unless its attempt has one; rows of a case are kept in order of trial and attempt."""
+    def _stand(self, case_id: str, index: int, attempt: int) -> int | None:
+        """The number of the case, to which the row that comes next is noted to belong; None when its attempt has one.
+
+        Rows of a case are kept in order of trial and attempt.
+        """
         number = len(self._rows) // _ROW.size
         case = self._numbers.get(case_id)
         if case is None:
@@ -336,11 +339,10 @@ class Ledger(Sequence[TrialRecord]):
             self.case_ids.append(case_id)
             self._of_case.append(array("I", (number,)))
         elif not self._insert(self._of_case[case], number, (index, attempt)):
-            return False
+            return None
         if attempt != 1:
             self._retried.add(case)
-        self._rows += _ROW.pack(case, index, attempt, *fields)
-        return True
+        return case
 
     def _insert(self, rows: array[int], number: int, place: tuple[int, int]) -> bool:
         """Put a row's number where it belongs among those of its case; False when its attempt has one."""
@@ -453,6 +455,7 @@ class Ledger(Sequence[TrialRecord]):
         return entry if entry is not None and entry.trial_index == trial_index else None
 
 
+@lru_cache(maxsize=16)  # many trials start within one thousandth, if they take no time
 def _digits(time: str | None) -> int:
     """A time as a number; 0 for what is none."""
     if not time or len(time) != 24 or time[19] != "." or time[23] != "Z":
@@ -467,6 +470,7 @@ def _second(time: str) -> int:
     return int(time.translate(_NO_DIGITS)) if _SECOND.fullmatch(time) else 0
 
 
+@lru_cache(maxsize=16)
 def _time(digits: int) -> str:
     seconds, ms = divmod(digits, 1_000)
     return f"{_text_of(seconds)}.{ms:03}Z"
@@ -479,28 +483,30 @@ def _text_of(digits: int) -> str:
     return f"{text[:4]}-{text[4:6]}-{text[6:8]}T{text[8:10]}:{text[10:12]}:{text[12:]}"
 
 
+_STANDING = itemgetter("case_id", "trial_index", "attempt", "started")
+_SPENT = itemgetter("cost_usd", "judge_cost_usd", "tokens")
 _AS_THEY_ARE = itemgetter(
     *("status", "invalid_reason", "broken", "broken_off", "stop_reason", "steps", "steps_are_tool_calls"),
     *("handoffs", "models", "observes", "recorded", "replayed"),
 )
+_OF_PARTS = itemgetter("grades", "tools", "tallies", "grader_failures", "leftovers")
+_OF_GRADE = itemgetter("name", "verdict", "score", "required")
 
 
-def _key(record: TrialRecord) -> tuple[Any, ...]:
-    """Equal for records of one likeness, and only for these."""
-    tools, tallies, failures = record.tools, record.tallies, record.grader_failures
-    return (
-        _AS_THEY_ARE(vars(record)),
-        tuple(tools.items()) if tools else (),
-        _tallies(tallies) if tallies else (),
-        tuple([_key_of_grade(grade) for grade in record.grades]),
-        tuple([(failure.name, failure.error, failure.required) for failure in failures]) if failures else (),
-        bool(record.leftovers),
-    )
+def _key(fields: dict[str, Any]) -> tuple[Any, ...]:
+    """Of the fields of a record: equal for records of one likeness, and only for these."""
+    grades, tools, tallies, failures, leftovers = _OF_PARTS(fields)
+    plain = _AS_THEY_ARE(fields), tuple(map(_key_of_grade, grades))
+    if not (tools or tallies or failures or leftovers):
+        return plain
+    broken = tuple([(failure.name, failure.error, failure.required) for failure in failures])
+    return *plain, tuple(tools.items()), _tallies(tallies), broken, bool(leftovers)
 
 
 def _key_of_grade(grade: Grade) -> tuple[Any, ...]:
-    tallies = _tallies(grade.tallies) if grade.tallies else ()
-    return grade.name, grade.verdict, grade.score, grade.required, tallies
+    fields = grade.__dict__
+    tallies = fields["tallies"]
+    return (*_OF_GRADE(fields), _tallies(tallies)) if tallies else _OF_GRADE(fields)
 
 
 def _tallies(tallies: Mapping[str, Tally]) -> tuple[Any, ...]:

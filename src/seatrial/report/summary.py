@@ -13,10 +13,10 @@ from typing import Any
 from seatrial.core.case import Case
 from seatrial.core.encoding import SHOWN, dumps, shortened
 from seatrial.core.grade import Grade, GraderFailure
-from seatrial.core.ledger import Entry, Likeness, told_of
+from seatrial.core.ledger import Entry, Likeness, Reason, told_of
 from seatrial.core.run import RunInfo
 from seatrial.core.trace import AgentError
-from seatrial.core.trial import Tokens, TrialRecord, TrialStatus
+from seatrial.core.trial import TrialRecord, TrialStatus
 from seatrial.errors import ExitCode
 from seatrial.report.lazily import Lazily, rows_of, whole
 from seatrial.verdict.figures import (
@@ -35,7 +35,6 @@ from seatrial.verdict.figures import (
 )
 from seatrial.verdict.metrics import CaseResult, case_results, exit_code, kinds_of
 from seatrial.verdict.rows import (
-    GraderRow,
     PassRate,
     Ratio,
     SuiteRow,
@@ -78,13 +77,14 @@ def summary_of(info: RunInfo, cases: Sequence[Case], results: Sequence[CaseResul
 
     Rows of cases and trials are made as they are looked at (`Lazily`); `whole` makes them all.
     """
-    kinds, taken = kinds_of(results), measured(results)
+    kinds, taken, suites = kinds_of(results), measured(results), suite_rows(results)
+    every = suites[0] if len(suites) == 1 else suite_row("", results)
     return {
         "version": RESULTS_VERSION,
-        "suites": [_suite(row) for row in suite_rows(results)],
+        "suites": [_suite(row) for row in suites],
         "cases": Lazily(results, _Cases().row),
         "graders": [_row(row) for row in grader_rows(results, cases)],
-        "figures": _figures(info, results, kinds, taken),
+        "figures": _figures(info, results, every, kinds, taken),
         "problems": [_row(problem) for problem in problems(info, results)],
         "times": _times(info, results, taken),
     }
@@ -115,8 +115,8 @@ class _Cases:
     """Makes the rows of cases and of their trials; what those that went alike have in common is made once."""
 
     def __init__(self) -> None:
-        self._graders: dict[int, tuple[GraderRow, ...]] = {}
-        self._trials: dict[int, dict[str, Any]] = {}
+        self._graders: dict[int, list[dict[str, Any]]] = {}
+        self._kinds: dict[int, _Kind] = {}
 
     def row(self, result: CaseResult) -> dict[str, Any]:
         """One case with its trials."""
@@ -136,52 +136,65 @@ class _Cases:
             "reason": result.reason,
             "invalid": result.invalid,
             "digest": result.digest,
-            "grades": [_row(row) for row in self._graders_of(result)],
+            "grades": self._graders_of(result),
             "trials_detail": rows_of(result.recorded, self._trial),
         }
 
-    def _graders_of(self, result: CaseResult) -> tuple[GraderRow, ...]:
+    def _graders_of(self, result: CaseResult) -> list[dict[str, Any]]:
         rows = self._graders.get(id(result.kinds))  # cases that went alike share one counting
         if rows is None:
-            rows = self._graders[id(result.kinds)] = grader_rows_of(result)
+            rows = self._graders[id(result.kinds)] = [_row(row) for row in grader_rows_of(result)]
         return rows
 
     def _trial(self, trial: Trial) -> dict[str, Any]:
         last = trial.last
-        kind = last.alike
-        common = self._trials.get(id(kind))
-        if common is None:
-            common = self._trials[id(kind)] = _in_common(kind)
-        well = kind.status is TrialStatus.PASSED and not kind.grader_failures
-        record = None if well else last.whole
+        alike = last.alike
+        kind = self._kinds.get(id(alike))
+        if kind is None:
+            kind = self._kinds[id(alike)] = _Kind(alike)
+        record = None if kind.well else last.whole
         told = last.told if record is None else told_of(record)
-        row = {
-            **common,
-            "trial": trial.index,
-            "attempts": len(trial.attempts),
-            "error": _error(told["error"]),
-            "output": _shown(told["output"], told["output_file"]),
-            "outcome": told["outcome"],
-            "tokens": _tokens(trial.tokens),
-            "cost_usd": trial.cost_usd,
-            "grades": [
-                {**grade, "reason": stable(said["reason"])}
-                for grade, said in zip(common["grades"], told["grades"], strict=True)
-            ],
-        }
-        if len(trial.attempts) > 1:
-            row["last_attempt"] = {"tokens": _tokens(last.tokens), "cost_usd": last.cost_usd}
+        row = kind.common.copy()
+        row["trial"] = last.trial_index
+        row["output"] = _shown(told["output"], told["output_file"])
+        row["outcome"] = told["outcome"]
+        row["grades"] = kind.grades(told["grades"])
+        if told["error"] is not None:
+            row["error"] = _error(told["error"])
+        if len(trial.attempts) == 1:
+            row.update(_taken(last))
+        else:
+            row.update(_taken(trial), attempts=len(trial.attempts), last_attempt=_taken(last))
         if record is not None:
             row["reason"] = reason_of(record)
             row["grader_failures"] = [_failure(failure) for failure in record.grader_failures]
         return row
 
 
+class _Kind:
+    """What trials of one likeness have in common, as a row."""
+
+    def __init__(self, alike: Likeness) -> None:
+        self.well = alike.status is TrialStatus.PASSED and not alike.grader_failures
+        """Whether there is no more to tell than what is told of every trial."""
+        self.common = _in_common(alike)
+        self._said: list[Reason] = []
+        self._grades: list[dict[str, Any]] = []
+
+    def grades(self, said: list[Reason]) -> list[dict[str, Any]]:
+        """The rows of grades with these reasons; trials that follow one another often say the same."""
+        if said != self._said:
+            rows = zip(self.common["grades"], said, strict=True)
+            self._grades = [{**grade, "reason": stable(each["reason"])} for grade, each in rows]
+            self._said = said
+        return self._grades
+
+
 def _in_common(kind: Likeness) -> dict[str, Any]:
     """The row of a trial, every column in its place, with what all trials of this kind share."""
     return {
         "trial": 0,
-        "attempts": 0,
+        "attempts": 1,
         "status": str(kind.status),
         "invalid_reason": None if kind.invalid_reason is None else str(kind.invalid_reason),
         "stop_reason": str(kind.stop_reason),
@@ -204,8 +217,10 @@ def _failure(failure: GraderFailure) -> dict[str, Any]:
     return {"name": failure.name, "reason": failure_text(failure), "required": failure.required}
 
 
-def _tokens(tokens: Tokens) -> dict[str, Any]:
-    return {"input": tokens.input, "output": tokens.output}
+def _taken(what: Trial | Entry) -> dict[str, Any]:
+    """What all attempts of a trial took, or one."""
+    tokens = what.tokens
+    return {"tokens": {"input": tokens.input, "output": tokens.output}, "cost_usd": what.cost_usd}
 
 
 def _grade(grade: Grade) -> dict[str, Any]:
@@ -218,8 +233,8 @@ def _grade(grade: Grade) -> dict[str, Any]:
     }
 
 
-def _error(data: Any) -> str | None:
-    return None if data is None else stable(AgentError.model_validate(data).summary)
+def _error(data: dict[str, Any]) -> str:
+    return stable(AgentError.model_validate(data).summary)
 
 
 def _shown(output: Any, file: str | None) -> Any:
@@ -233,21 +248,22 @@ def _shown(output: Any, file: str | None) -> Any:
 # --- figures ---------------------------------------------------------------------------------------------------------
 
 
-def _figures(info: RunInfo, results: Sequence[CaseResult], kinds: Sequence[Alike], taken: Measured) -> dict[str, Any]:
-    whole = suite_row("", results)
+def _figures(
+    info: RunInfo, results: Sequence[CaseResult], every: SuiteRow, kinds: Sequence[Alike], taken: Measured
+) -> dict[str, Any]:
     retried = sum(result.recorded.retried for result in results)
     gating = [result for result in results if result.gate]
     return {
         "verdict": VERDICTS[exit_code(info, results)],
-        "cases": whole.cases,
+        "cases": every.cases,
         "gating_cases": case_counts(gating),
-        "trials": {**whole.trials, "saved": whole.saved, "retried": retried, "stops": stops(kinds)},
-        "pass_rate": _rate(whole.rate),
+        "trials": {**every.trials, "saved": every.saved, "retried": retried, "stops": stops(kinds)},
+        "pass_rate": _rate(every.rate),
         "first_attempt": _row(first_attempt(results)),
         "consistency": _row(agreement(results)),
         "steps": {unit: _row(mean) for unit, mean in mean_steps(kinds).items()},
         "tokens": {kind: _row(mean) for kind, mean in mean_tokens(taken).items()},
-        "cost": _cost(cost_figure(taken, whole.trials["passed"])),
+        "cost": _cost(cost_figure(taken, every.trials["passed"])),
         "saved": None if (spared := saved(info, results)) is None else _row(spared),
         "tools": [_tool(row) for row in tool_rows(kinds)],
         "handoffs": [_row(row) for row in handoff_rows(kinds)],

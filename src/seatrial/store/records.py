@@ -47,7 +47,7 @@ def trace_line(traces: IO[bytes], record: TrialRecord, place: str) -> bytes:
     return line
 
 
-_TOLD = TypeAdapter(Told)
+_TOLD = TypeAdapter(Told).validator  # what the adapter adds is a frame around it
 _PIECE = 65_536
 """Bytes that are read at once where records are looked at about as they stand."""
 
@@ -70,9 +70,10 @@ class _Reader:
         """What a report tells of it."""
         line = self._bytes(at, size)
         try:
-            return _TOLD.validate_json(line)
+            told: Told = _TOLD.validate_json(line)
         except ValidationError:
-            return told_of(_record(line, f"{self._path}, at byte {at}"))
+            told = told_of(_record(line, f"{self._path}, at byte {at}"))
+        return told
 
     def _bytes(self, at: int, size: int) -> bytes:
         begin, piece = self._piece

@@ -258,7 +258,7 @@ def problems(info: RunInfo, results: Sequence[CaseResult]) -> tuple[Problem, ...
         if telling and not telling.isdisjoint([id(kind) for kind, _ in result.kinds]):
             for entry in result.recorded.deciding:
                 found.extend(_trial_problems(entry))
-        if missing := result.trials - len(result.recorded) - result.saved:
+        if result.run < result.trials and (missing := result.trials - result.run - result.saved):
             found.append(Problem("not_run", f"{missing} of {result.trials} trials did not run", result.case_id))
         if result.verdict is CaseVerdict.UNGRADED:
             found.append(Problem("ungraded", result.reason, result.case_id))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from seatrial.core.case import Case
 from seatrial.core.ledger import Ledger
@@ -36,44 +36,34 @@ class CaseResult(NamedTuple):
     """One case of a run."""
 
     case_id: str
+    digest: str
+    """Of the case and all it rests on; cases compare on equal digests."""
+    reason: str
+    """Why it did not pass, from its first trial that says so; empty when it passed."""
+    recorded: Trials
+    """In order of their numbers, attempts folded."""
+    rate: float | None
+    """Passes among valid trials, of a curtailed case the path-count estimate; None when there is no valid trial."""
     suite: str
     risk: str
     gate: bool
     """Whether its suite decides exit codes."""
     deterministic: bool
     """Whether the case or the agent is declared free of chance: then any flip is a change."""
-    digest: str
-    """Of the case and all it rests on; cases compare on equal digests."""
     verdict: CaseVerdict
     passes: int
     valid: int
     """Trials that passed or failed."""
     trials: int
     """Trials planned, or on record when those are more."""
+    run: int
+    """Trials on record."""
     required: int
     """Passes that the case needs out of `trials`."""
-    reason: str
-    """Why it did not pass, from its first trial that says so; empty when it passed."""
-    recorded: Trials
-    """In order of their numbers, attempts folded."""
     kinds: tuple[Alike, ...]
-    """The same, counted by what they have in common."""
-    curtailed: bool = False
+    """Its trials, counted by what they have in common."""
+    curtailed: bool
     """Whether its trials stopped once it was decided: then its rate is estimated, and only its verdict compares."""
-
-    @property
-    def run(self) -> int:
-        """Trials on record."""
-        return len(self.recorded)
-
-    @property
-    def rate(self) -> float | None:
-        """Passes among valid trials, of a curtailed case the path-count estimate; None when there is no valid trial."""
-        if not self.valid:
-            return None
-        if self.curtailed:
-            return _curtailed_rate(self)
-        return self.passes / self.valid
 
     @property
     def saved(self) -> int:
@@ -85,7 +75,7 @@ class CaseResult(NamedTuple):
     @property
     def invalid(self) -> dict[str, int]:
         """Invalid trials by reason."""
-        if self.valid == len(self.recorded):
+        if self.valid == self.run:
             return {}
         reasons: Counter[str] = Counter()
         for kind, trials in self.kinds:
@@ -94,15 +84,8 @@ class CaseResult(NamedTuple):
         return dict(sorted(reasons.items()))
 
 
-def _curtailed_rate(result: CaseResult) -> float:
-    """The estimate from the trials up to the one that decided, in order of their numbers."""
-    passes = fails = 0
-    for trial in result.recorded:
-        passes += trial.passed
-        fails += trial.valid and not trial.passed
-        if passes == result.required or fails == result.trials - result.required + 1:
-            break
-    return curtailed_rate(passes, passes + fails, result.required, result.trials)
+_OWN = CaseResult._fields.index("suite")
+"""Columns that a case has for itself; all that stand behind them are those of its kind."""
 
 
 def case_results(info: RunInfo, cases: Sequence[Case], records: Iterable[TrialRecord]) -> tuple[CaseResult, ...]:
@@ -114,8 +97,8 @@ def case_results(info: RunInfo, cases: Sequence[Case], records: Iterable[TrialRe
     strangers = set(ledger.case_ids) - {case.id for case in cases}
     if strangers:
         raise StorageError(f"there are trials of {min(strangers)!r}, which is none of the run's cases")
-    countings = _Countings()
-    return tuple([_case_result(info, case, Trials(ledger, case.id), countings) for case in cases])
+    making = _Making(info)
+    return tuple([making.result(case, Trials(ledger, case.id)) for case in cases])
 
 
 class _Counting(NamedTuple):
@@ -127,46 +110,72 @@ class _Counting(NamedTuple):
     invalid: int
 
 
-class _Countings:
-    """Counts trials by what they have in common; equal countings are one object."""
+class _Making:
+    """Makes the results of cases; of those that went alike, what they have in common once."""
 
-    def __init__(self) -> None:
-        self._known: dict[tuple[tuple[int, int], ...], _Counting] = {}
+    def __init__(self, info: RunInfo) -> None:
+        self._info, self._planned, self._digests = info, info.trials, info.cases
+        self._countings: dict[tuple[tuple[int, int], ...], _Counting] = {}
+        """Equal countings are one object."""
+        self._firsts: dict[tuple[Any, ...], CaseResult] = {}
+        """The first result of each kind, by all that the columns behind _OWN depend on."""
 
-    def of(self, trials: Trials) -> _Counting:
+    def result(self, case: Case, trials: Trials) -> CaseResult:
+        """The result of a case with these trials."""
+        case_id, run, counted = case.id, len(trials), self._counting(trials)
+        planned = max(self._planned.get(case_id, case.thresholds.trials), run)
+        required = case.thresholds.successes_needed(planned)
+        key = id(counted), run, planned, required, case.suite, case.risk, case.deterministic
+        first = self._firsts.get(key)
+        if first is None:
+            first = self._firsts[key] = self._first(case, trials, counted, planned, required)
+        digest = self._digests.get(case_id) or _recorded_digest(trials) or case.digest
+        reason = _reason(self._info, first.verdict, trials, planned)
+        rate = _curtailed_rate(trials, required, planned) if first.curtailed and first.valid else first.rate
+        return CaseResult._make((case_id, digest, reason, trials, rate, *first[_OWN:]))
+
+    def _first(self, case: Case, trials: Trials, counted: _Counting, planned: int, required: int) -> CaseResult:
+        info, valid = self._info, counted.passed + counted.failed
+        return CaseResult(
+            case_id=case.id,
+            digest="",
+            reason="",
+            recorded=trials,
+            rate=counted.passed / valid if valid else None,
+            suite=case.suite,
+            risk=case.risk,
+            gate=info.gating.get(case.suite, True),
+            deterministic=case.deterministic or info.agent.get("deterministic") is True,
+            verdict=_verdict(counted, len(trials), planned, required),
+            passes=counted.passed,
+            valid=valid,
+            trials=planned,
+            run=len(trials),
+            required=required,
+            kinds=counted.kinds,
+            curtailed=info.curtailed,
+        )
+
+    def _counting(self, trials: Trials) -> _Counting:
         shared = trials.likenesses
         key = ((id(shared[0]), 1),) if len(shared) == 1 else tuple(Counter(map(id, shared)).items())
-        found = self._known.get(key)
+        found = self._countings.get(key)
         if found is None:
             statuses = statuses_of(kinds := alike(trials))
             decided = statuses[TrialStatus.PASSED], statuses[TrialStatus.FAILED]
-            found = self._known[key] = _Counting(kinds, *decided, statuses[TrialStatus.INVALID])
+            found = self._countings[key] = _Counting(kinds, *decided, statuses[TrialStatus.INVALID])
         return found
 
 
-def _case_result(info: RunInfo, case: Case, trials: Trials, countings: _Countings) -> CaseResult:
-    run = len(trials)
-    planned = max(info.trials.get(case.id, case.thresholds.trials), run)
-    required = case.thresholds.successes_needed(planned)
-    counted = countings.of(trials)
-    verdict = _verdict(counted, run, planned, required)
-    return CaseResult(
-        case_id=case.id,
-        suite=case.suite,
-        risk=case.risk,
-        gate=info.gating.get(case.suite, True),
-        deterministic=case.deterministic or info.agent.get("deterministic") is True,
-        digest=info.cases.get(case.id) or _recorded_digest(trials) or case.digest,
-        verdict=verdict,
-        passes=counted.passed,
-        valid=counted.passed + counted.failed,
-        trials=planned,
-        required=required,
-        reason=_reason(info, verdict, trials, planned),
-        recorded=trials,
-        kinds=counted.kinds,
-        curtailed=info.curtailed,
-    )
+def _curtailed_rate(recorded: Iterable[Trial], required: int, planned: int) -> float:
+    """The estimate from the trials up to the one that decided, in order of their numbers."""
+    passes = fails = 0
+    for trial in recorded:
+        passes += trial.passed
+        fails += trial.valid and not trial.passed
+        if passes == required or fails == planned - required + 1:
+            break
+    return curtailed_rate(passes, passes + fails, required, planned)
 
 
 _NONE = dict.fromkeys(TrialStatus, 0)

@@ -79,16 +79,15 @@ class PassRate:
 
 def pass_rate(results: Sequence[CaseResult]) -> PassRate | None:
     """The trial pass rate over these cases; None when no case has a valid trial."""
-    counted = [result for result in results if result.valid]
-    rates = [result.rate for result in counted if result.rate is not None]
+    rates = [rate for result in results if (rate := result.rate) is not None]
     if not rates:
         return None
-    rate = mean(rates)
-    trials = effective_trials([result.valid for result in counted])
-    curtailed = any(result.curtailed for result in counted)
+    rate, passes = mean(rates), sum([result.passes for result in results])
+    valid = [result.valid for result in results if result.valid]
+    trials = effective_trials(valid)
+    curtailed = any(result.curtailed for result in results)
     low, high = (None, None) if curtailed else wilson(min(rate, 1.0) * trials, trials)
-    passes, valid = sum([result.passes for result in counted]), sum([result.valid for result in counted])
-    return PassRate(rate, low, high, len(counted), len(results), passes, valid)
+    return PassRate(rate, low, high, len(rates), len(results), passes, sum(valid))
 
 
 @dataclass(frozen=True)
@@ -181,10 +180,8 @@ def grader_rows_of(result: CaseResult) -> tuple[GraderRow, ...]:
 def _due(name: str, alike: Iterable[tuple[Collection[str], Sequence[CaseResult]]], cases: Mapping[str, Case]) -> int:
     """Trials of the cases in which it had a say or should have had one."""
     return sum(
-        len(result.recorded)
+        sum([result.run for result in results if name in seen or _asks_for(cases[result.case_id], name)])
         for seen, results in alike
-        for result in results
-        if name in seen or _asks_for(cases[result.case_id], name)
     )
 
 
