@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 import seatrial as api
+from packed import edit_traces
 from projects import case, write_project
 from seatrial.cli import _exit_code
+from seatrial.store.frames import TRACES
 
 
 @pytest.fixture
@@ -50,8 +52,7 @@ def test_what_cannot_be_exported_is_said_and_nothing_is_written(
 def test_a_trace_that_cannot_be_read_leaves_the_file_of_before(project: Path) -> None:
     folder = api.run(project).folder
     (project / "out.jsonl").write_text("the one before")
-    traces = folder / "traces.jsonl"
-    traces.write_bytes(traces.read_bytes().replace(b'"events":[', b'"events":{', 1))
+    edit_traces(folder, lambda lines: lines.__setitem__(0, lines[0].replace('"events":[', '"events":{')))
     assert _exit_code(["export", str(folder), "out.jsonl"]) == 2
     assert (project / "out.jsonl").read_text() == "the one before"
     assert [path.name for path in project.glob(".out*")] == []
@@ -59,7 +60,7 @@ def test_a_trace_that_cannot_be_read_leaves_the_file_of_before(project: Path) ->
 
 def test_trials_that_are_lost_are_spoken_of(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = api.run(project).folder
-    traces = folder / "traces.jsonl"
+    traces = folder / TRACES
     traces.write_bytes(traces.read_bytes()[:-200])
     assert _exit_code(["export", str(folder), "out.jsonl"]) == 0
     assert "1 of 3 planned trials are not on record" in capsys.readouterr().err

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import seatrial as api
+from packed import unpacked
 from projects import case, seatrial, write_project
 from seatrial.harness.runs import Run
 
@@ -246,10 +247,12 @@ def test_bl_096_odd_numbers_in_outputs_calls_and_outcomes_leave_every_file_stric
     write_project(tmp_path, {"cases/a.yaml": written, **fixture})
     run = api.run(tmp_path, agent=agent)
     files = [path for path in run.folder.rglob("*") if path.is_file()]
-    assert {"run.json", "results.json", "cases.jsonl", "trials.jsonl", "traces.jsonl"} <= {path.name for path in files}
+    assert {"run.json", "results.json", "cases.jsonl", "trials.jsonl", "traces.jsonl.zst"} <= {
+        path.name for path in files
+    }
     for path in files:
-        text = path.read_text("utf-8")
-        for line in text.splitlines() if path.suffix == ".jsonl" else [text]:
+        text = unpacked(path).decode()
+        for line in text.splitlines() if ".jsonl" in path.suffixes else [text]:
             json.loads(line, parse_constant=pytest.fail)
     (record,) = api.load(run.folder).trials
     (call,) = api.load(run.folder).trace(record).tool_calls

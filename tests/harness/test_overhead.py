@@ -27,6 +27,7 @@ from typing import Any
 import pytest
 
 import seatrial
+from packed import unpacked
 from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
 from seatrial.environment.trial import TrialEnvironment
@@ -36,9 +37,11 @@ from seatrial.harness.plan import plan
 from seatrial.harness.request import Request
 from seatrial.harness.runs import Run, execute
 from seatrial.report.files import json_text, write_results
+from seatrial.store.frames import TRACES
 from seatrial.store.rundir import RunWriter
 
 FEW, MANY = 10, 40
+COMPRESS, DECOMPRESS = "None.ZstdCompressor.compress", "None.ZstdDecompressor.decompress"
 
 
 async def echo(task: str) -> str:
@@ -142,6 +145,25 @@ def test_nothing_is_opened_for_a_trial_and_two_lines_are_written(a_trial: dict[s
     assert a_trial["posix.write"] == 2
     assert a_trial["posix.open"] == a_trial["_io.open"] == a_trial["io.open"] == 0
     assert a_trial["posix.fsync"] == 0
+
+
+def test_a_trace_is_compressed_once_and_not_at_all_when_it_is_short(a_trial: dict[str, float], tmp_path: Path) -> None:
+    assert a_trial[COMPRESS] == 0
+    assert costs(tmp_path, reporting(20))[COMPRESS] == 1
+
+
+def test_grading_again_compresses_no_trace(tmp_path: Path) -> None:
+    root = project(tmp_path)
+    stored = run(root, FEW, reporting(20)).folder
+    calls = counted(lambda: seatrial.regrade(stored, project=root, output=tmp_path / "again"))
+    assert calls[COMPRESS] == 0
+    assert calls[DECOMPRESS] == 2 * FEW  # to verify the run, and to grade it
+    assert (tmp_path / "again" / TRACES).read_bytes() == (stored / TRACES).read_bytes()
+
+
+def test_a_trace_that_repeats_itself_takes_a_small_part_of_its_text_on_the_disk(tmp_path: Path) -> None:
+    folder = run(project(tmp_path), FEW, reporting(200)).folder
+    assert (folder / TRACES).stat().st_size * 8 < len(unpacked(folder / TRACES))
 
 
 def test_no_folder_is_made_for_a_trial_that_touches_none(a_trial: dict[str, float]) -> None:

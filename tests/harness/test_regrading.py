@@ -10,13 +10,14 @@ import pytest
 
 import seatrial as api
 from examples.expected_failures import EXPECTED_FAILURES
+from packed import contents, unpacked
 from projects import case, write_project
 from seatrial.core.trial import TrialRecord
 from seatrial.errors import NothingSelected, UsageError
 from seatrial.harness.regrading import execute_regrade, plan_regrade
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-OF_ITS_OWN = {"run_id", "trace_at", "trace_digest", "previous"}
+OF_ITS_OWN = {"run_id", "trace_at", "trace_size", "trace_digest", "previous"}
 """What a record says of the folder it stands in."""
 
 
@@ -171,8 +172,8 @@ def test_bl_096_the_three_values_that_are_no_numbers_reach_own_graders_as_such(t
     (floats, decimal) = api.regrade(live.folder, project=tmp_path).trials
     assert "{'a': nan, 'b': inf, 'c': -inf, 'd': -0.0}" in reason(floats, "my_graders:later")
     assert "Decimal('1.10'), 'raw': b'\\x00\\xff'" in reason(decimal, "my_graders:later")
-    for file in (tmp_path / "runs").rglob("*.jsonl"):
-        for line in file.read_bytes().splitlines():
+    for file in (tmp_path / "runs").rglob("*.jsonl*"):
+        for line in unpacked(file).splitlines():
             json.loads(line, parse_constant=pytest.fail)
 
 
@@ -302,7 +303,7 @@ def test_hidden_cases_are_refused_and_stay_hidden(tmp_path: Path) -> None:
     again = api.regrade(live.folder, project=tmp_path / "p")
     assert statuses(again) == {"a#1": "passed", "h#1": "invalid"}
     assert [item.rule for item in again.warnings] == ["hidden-case"]
-    assert b"very-secret" not in b"".join(file.read_bytes() for file in again.folder.rglob("*") if file.is_file())
+    assert b"very-secret" not in b"".join(contents(again.folder))
 
 
 def test_an_interrupted_run_is_graded_again_as_far_as_it_went(project: Path) -> None:
@@ -347,7 +348,7 @@ def test_masked_values_change_no_verdict(tmp_path: Path, monkeypatch: pytest.Mon
     live = api.run(masked(tmp_path, monkeypatch, EXPECT_KEY))
     assert live.exit_code == 0
     assert_same(live, api.regrade(live.folder, project=tmp_path))
-    written = b"".join(file.read_bytes() for file in (tmp_path / "runs").rglob("*") if file.is_file())
+    written = b"".join(contents(tmp_path / "runs"))
     assert SECRET.encode() not in written
     assert b"ACC-12345678" not in written
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import seatrial
+from packed import contents
 from programs import agent_of
 from projects import write_project
 from seatrial.errors import UsageError
@@ -46,7 +47,7 @@ def test_a_service_runs_and_runs_again_and_its_token_is_nowhere_on_disk(
         run = seatrial.run(project=home, isolation=isolation)
         assert run.exit_code == 0
         assert seatrial.rerun(run.folder, "a#1", project=home).same
-    written = [path.read_text(encoding="utf-8") for path in home.rglob("*") if path.is_file()]
+    written = [text.decode() for text in contents(home)]
     assert [text for text in written if "a-very-secret-value" in text] == []
     assert any("[secret:SERVICE_TOKEN]" in text for text in written)
     assert run.info.agent_kind == "http"

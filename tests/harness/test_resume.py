@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import seatrial as api
+from packed import unpacked
 from projects import case, seatrial, small_disk, write_project
 from seatrial.errors import SeatrialError, StorageError, UsageError
 from seatrial.harness.plan import plan
@@ -450,7 +451,8 @@ def test_bl_096_every_file_is_strict_json_and_odd_numbers_can_be_told_apart(tmp_
     write_project(tmp_path, {"cases/a.yaml": case("a")})
     finished = run(tmp_path, agent)
     for path in finished.folder.rglob("*.json*"):
-        for line in path.read_text("utf-8").splitlines() if path.suffix == ".jsonl" else [path.read_text("utf-8")]:
+        text = unpacked(path).decode()
+        for line in text.splitlines() if ".jsonl" in path.suffixes else [text]:
             json.loads(line, parse_constant=pytest.fail)
     (record,) = api.load(finished.folder).trials
     assert [record.output[name]["value"] for name in ("nan", "inf", "minus")] == ["nan", "inf", "-inf"]

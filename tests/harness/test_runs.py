@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 import seatrial as api
+from packed import contents
 from projects import case, seatrial, write_project
 from seatrial.errors import NothingSelected, UsageError
 
 
 def folder_bytes(folder: Path) -> bytes:
-    return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
+    return b"".join(contents(folder))
 
 
 def test_run_gives_cases_trials_exit_code_and_a_readable_folder(tmp_path: Path) -> None:

@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 import seatrial as api
+from packed import edit_traces
 from projects import case, write_project
 from seatrial.cli import _exit_code
 from seatrial.errors import StorageError, UsageError
 from seatrial.harness.approving import approve, fresh_plan
 from seatrial.harness.comparing import compare
 from seatrial.harness.gating import project_or_none, rulebook
+from seatrial.store.frames import TRACES
 
 POLICY = "version: 1\ngates: {smoke: {minimum_pass_rate: 0.9}}\n"
 
@@ -28,6 +30,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def edit_lines(folder: Path, edit: Callable[[list[str]], Any], name: str = "trials.jsonl") -> None:
+    if name == TRACES:
+        edit_traces(folder, edit)
+        return
     lines = (folder / name).read_text().splitlines(keepends=True)
     edit(lines)
     (folder / name).write_text("".join(lines))
@@ -115,7 +120,7 @@ def _no_trials(folder: Path) -> None:
 
 
 def _no_traces(folder: Path) -> None:
-    (folder / "traces.jsonl").unlink()
+    (folder / TRACES).unlink()
 
 
 def _no_cases(folder: Path) -> None:
@@ -184,7 +189,7 @@ def say_passed(lines: list[str]) -> None:
     lines[0] = lines[0].replace("hello", "goodbye")
 
 
-@pytest.mark.parametrize(("name", "edit"), [("trials.jsonl", drop), ("traces.jsonl", say_passed)])
+@pytest.mark.parametrize(("name", "edit"), [("trials.jsonl", drop), (TRACES, say_passed)])
 def test_a_touched_run_is_not_graded_again(project: Path, name: str, edit: Callable[[list[str]], Any]) -> None:
     run = api.run(project)
     edit_lines(run.folder, edit, name)
@@ -196,7 +201,7 @@ def test_a_touched_run_is_not_graded_again(project: Path, name: str, edit: Calla
 
 def test_an_edited_trace_decides_nothing_and_is_not_shown(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = api.run(project)
-    edit_lines(run.folder, say_passed, "traces.jsonl")
+    edit_traces(run.folder, say_passed)
     decision = api.gate(run.folder, project=project)
     assert decision.verdict == "incomplete"
     assert "trace of c0#1 is not as the run wrote it" in " ".join(decision.reasons)

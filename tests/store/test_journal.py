@@ -16,11 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from made import passing
+from packed import trace_lines
 from seatrial.core.case import Case
 from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trace import Message, Trace
 from seatrial.core.trial import TrialRecord
 from seatrial.errors import StorageError, UsageError
+from seatrial.store.frames import Packer
 from seatrial.store.journal import (
     COMMIT_EVERY_S,
     FIRST_LINK,
@@ -30,7 +32,6 @@ from seatrial.store.journal import (
     _Group,
     finished_lines,
     line_digest,
-    whole_size,
 )
 from seatrial.store.rundir import RunFolder, RunWriter
 
@@ -43,7 +44,7 @@ def trace_of(text: str) -> Trace:
 
 
 def said(number: int) -> str:
-    return f"said {number} " + "é" * number
+    return f"said {number} " + "é" * number * 50  # traces of a few hundred bytes and of more than a thousand
 
 
 def write(writer: RunWriter, numbers: range) -> None:
@@ -122,10 +123,30 @@ def test_any_truncation_reads_back_as_a_prefix_and_can_be_resumed(
     assert chain_holds(folder)
 
 
-def test_a_record_is_finished_exactly_when_the_line_feeds_of_both_lines_are_there(written: Path) -> None:
+def test_a_trial_is_finished_exactly_when_its_record_and_its_trace_are_whole(written: Path, tmp_path: Path) -> None:
     lines = list(finished_lines(written))
     assert sum(len(line.text) for line in lines) == (written / TRIALS).stat().st_size
-    assert whole_size(written / TRACES) == (written / TRACES).stat().st_size
+    for name in ("run.json", "cases.jsonl", TRIALS):
+        (tmp_path / name).write_bytes((written / name).read_bytes())
+    traces, begin = (written / TRACES).read_bytes(), lines[-1].data["trace_at"]
+    for end in range(begin, len(traces) + 1):
+        (tmp_path / TRACES).write_bytes(traces[:end])
+        assert [line.text for line in finished_lines(tmp_path)] == [
+            line.text for line in lines[: 5 + (end == len(traces))]
+        ]
+
+
+@pytest.mark.parametrize("place", ["7", 7.0, True, [], {}])
+@pytest.mark.parametrize("name", ["trace_at", "trace_size"])
+def test_a_record_whose_trace_is_at_no_place_in_a_file_is_an_error_that_names_it(
+    tmp_path: Path, name: str, place: Any
+) -> None:
+    folder = torn(tmp_path / "run")
+    lines = [json.loads(line) for line in (folder / TRIALS).read_bytes().splitlines()]
+    lines[1][name] = place
+    (folder / TRIALS).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(StorageError, match=r"trials\.jsonl:2: trace_at and trace_size are no place in a file"):
+        RunFolder(folder).records()
 
 
 def test_the_disk_is_synced_in_groups_traces_before_records(tmp_path: Path) -> None:
@@ -162,7 +183,7 @@ def test_a_disk_that_fails_while_syncing_ends_the_run_with_the_next_trial(tmp_pa
     journal.record(b"{}")
     assert failed.wait(20)
     journal._group._thread.join()  # type: ignore[union-attr]
-    with pytest.raises(StorageError, match=r"traces\.jsonl: cannot be written \(Input/output error\)"):
+    with pytest.raises(StorageError, match=r"traces\.jsonl\.zst: cannot be written \(Input/output error\)"):
         journal.record(b"{}")
     with pytest.raises(StorageError):
         journal.close()
@@ -222,7 +243,7 @@ def test_a_full_disk_is_named(tmp_path: Path) -> None:
     (tmp_path / "run" / TRACES).unlink()
     (tmp_path / "run" / TRACES).symlink_to("/dev/full")
     writer = RunWriter.resume(tmp_path / "run", INFO, CASES)
-    with pytest.raises(StorageError, match=r"traces\.jsonl: cannot be written \(No space left on device\)"):
+    with pytest.raises(StorageError, match=r"traces\.jsonl\.zst: cannot be written \(No space left on device\)"):
         write(writer, range(1))
     with contextlib.suppress(StorageError):
         writer.close()
@@ -250,18 +271,21 @@ def test_resuming_without_the_traces_is_refused_though_the_records_still_read(tm
     folder = torn(tmp_path / "run")
     (folder / TRACES).unlink()
     assert len(RunFolder(folder).records()) == 3
-    with pytest.raises(UsageError, match=r"traces\.jsonl: is missing"):
+    with pytest.raises(UsageError, match=r"traces\.jsonl\.zst: is missing, so the run cannot be resumed"):
         RunWriter.resume(folder, INFO, CASES)
 
 
-def test_an_orphan_trace_harms_nobody(tmp_path: Path) -> None:
+@pytest.mark.parametrize("torn_by", [0, 9])
+def test_a_trace_without_its_record_goes_and_each_trial_has_one(tmp_path: Path, torn_by: int) -> None:
     folder = torn(tmp_path / "run")
+    frames = Packer()(b'{"case_id":"c3"}') + Packer()(b'{"case_id":"c4"}' * 100)
     with (folder / TRACES).open("ab") as file:
-        file.write(b'{"case_id":"c3","trial_index":1,"attempt":1}\n{"case_id":"c4","tri')
+        file.write(frames[: len(frames) - torn_by])
     writer = RunWriter.resume(folder, INFO, CASES)
     write(writer, range(3, 6))
     run = finish(writer)
     assert [run.trace(record).output for record in run.records()] == [said(n) for n in range(6)]
+    assert [json.loads(line)["case_id"] for line in trace_lines(folder)] == [f"c{n}" for n in range(6)]
 
 
 def test_bl_072_what_is_on_record_twice_counts_once(tmp_path: Path) -> None:

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from packed import contents, edit_traces, trace_lines
 from seatrial.core.case import Case
 from seatrial.core.run import RunInfo
 from seatrial.core.trace import StopReason, Trace
 from seatrial.core.trial import TrialRecord, TrialStatus
 from seatrial.environment.secrets import Redactor
 from seatrial.errors import StorageError
+from seatrial.store.frames import TRACES
 from seatrial.store.rundir import RunFolder, RunWriter
 from seatrial.store.verifying import verify
 
@@ -30,7 +32,7 @@ def written(folder: Path, trace: Trace, masks: Redactor | None = None) -> RunFol
 
 
 def occurrences(folder: Path, text: str) -> int:
-    return sum(path.read_text(encoding="utf-8").count(text) for path in folder.rglob("*") if path.is_file())
+    return sum(each.count(text.encode()) for each in contents(folder))
 
 
 @pytest.mark.parametrize("output", [LARGE, {"answer": LARGE}, "\ud835" + LARGE])
@@ -41,7 +43,7 @@ def test_a_large_output_stands_once_and_reads_back_whole(tmp_path: Path, output:
     assert run.trace(record) == trace
     assert run.output(record) == output
     assert occurrences(run.folder, "answer " * 1_000) == 20
-    line = json.loads((run.folder / "traces.jsonl").read_bytes())
+    line = json.loads(trace_lines(run.folder)[0])
     assert (line["outputs"], line["output_file"]["file"]) == (["short"], record.output_file)
     assert line["output_file"]["size"] == (run.folder / record.output_file).stat().st_size
     assert not verify(run).problems
@@ -79,8 +81,9 @@ def test_a_trace_as_older_versions_wrote_it_is_read_as_before(tmp_path: Path) ->
     run = written(tmp_path / "run", trace)
     (record,) = run.records()
     data = {"case_id": "c", "trial_index": 1, "attempt": 1, "output": LARGE, "outputs": ["short", LARGE]}
-    (run.folder / "traces.jsonl").write_text(json.dumps(data) + "\n", encoding="utf-8")
-    assert run.trace(record.model_copy(update={"trace_digest": None})) == trace
+    edit_traces(run.folder, lambda lines: lines.__setitem__(0, json.dumps(data)))
+    size = (run.folder / TRACES).stat().st_size
+    assert run.trace(record.model_copy(update={"trace_digest": None, "trace_size": size})) == trace
 
 
 def test_written_again_a_large_output_is_put_aside_in_the_new_folder(tmp_path: Path) -> None:

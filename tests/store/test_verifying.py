@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from made import failing, passing
+from packed import edit_traces
 from seatrial.core.case import Case
 from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trace import StopReason, Trace
 from seatrial.core.trial import TrialRecord
 from seatrial.errors import StorageError
+from seatrial.store.frames import TRACES
 from seatrial.store.rundir import RunFolder, RunWriter, line_digest
 from seatrial.store.verifying import verify
 
@@ -175,11 +177,7 @@ def test_a_forged_chain_does_not_hide_it(touch: Any, tmp_path: Path) -> None:
 
 def test_an_edited_trace_is_named_and_read_by_nobody(tmp_path: Path) -> None:
     run = written(tmp_path)
-    assert {line["trace_digest"] for line in lines_of(run)} == {
-        line_digest(line) for line in (run.folder / "traces.jsonl").read_bytes().splitlines()
-    }
-    path = run.folder / "traces.jsonl"
-    path.write_bytes(path.read_bytes().replace(b'"output":"xxx"', b'"output":"xyx"'))
+    edit_traces(run.folder, lambda lines: lines.__setitem__(-1, lines[-1].replace('"xxx"', '"xyx"')))
     said = "the trace of a#3 is not as the run wrote it (its record has another digest)"
     assert verify(run).problems == (f"trials.jsonl:5: {said}",)
     with pytest.raises(StorageError, match="the trace of a#3 is not as it was written"):
@@ -236,7 +234,7 @@ def test_cases_are_those_of_the_run(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["cases.jsonl", "trials.jsonl", "traces.jsonl"])
+@pytest.mark.parametrize("name", ["cases.jsonl", "trials.jsonl", TRACES])
 @pytest.mark.parametrize("content", [None, "", "{}\n", "not json\n", "\x00\xff"])
 def test_a_damaged_file_is_a_problem_and_no_error(name: str, content: str | None, tmp_path: Path) -> None:
     run = written(tmp_path)

@@ -144,9 +144,11 @@ class TrialRecord(Frozen):
     leftovers: tuple[Leftover, ...] = ()
     """What the trial left behind it, as far as the harness looks."""
     trace_at: int | None = None
-    """Byte offset of this trial's line in `traces.jsonl`."""
+    """Byte offset of this trial's trace in `traces.jsonl.zst`."""
+    trace_size: int | None = None
+    """Its bytes there, packed: a Zstandard frame."""
     trace_digest: str | None = None
-    """sha256 of that line; None: written by a version that did not note it."""
+    """sha256 of these bytes; None: written by a version that did not note it."""
     started: str | None = None
     """UTC, ISO 8601 with Z."""
     previous: str | None = None

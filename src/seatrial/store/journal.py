@@ -1,9 +1,10 @@
-"""The two growing files of a run, `traces.jsonl` and `trials.jsonl`: appending, syncing, repairing.
+"""The two growing files of a run, `traces.jsonl.zst` and `trials.jsonl`: appending, syncing, repairing.
 
-A line is whole when it ends with a line feed, and a trial has finished when both its lines are whole. An append is one
+A record is a line, whole when it ends with a line feed; it says where its trace begins and how long that is. A trial
+has finished when its record is whole and its trace does not reach beyond the end of its file. An append is one
 unbuffered write, so the end of the process, however it comes, loses nothing that was appended. Against the end of the
-machine the files are synced in groups, by a thread of their own, at most COMMIT_EVERY_S after the first line of a group
-and once at the end: never once a trial. What is torn is at the end, and is cut off before anything is appended.
+machine the files are synced in groups, by a thread of their own, at most COMMIT_EVERY_S after the first record of a
+group and once at the end: never once a trial. What is torn is at the end, and is cut off before anything is appended.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from seatrial.errors import StorageError, UsageError
+from seatrial.store.frames import TRACES, absence
 
 __all__ = ["COMMIT_EVERY_S", "FIRST_LINK", "TRACES", "TRIALS", "Journal", "Line", "finished_lines", "line_digest"]
 
 TRIALS = "trials.jsonl"
-TRACES = "traces.jsonl"
 
 COMMIT_EVERY_S = 0.5
 """How much of a run the end of the machine may take with it."""
@@ -57,15 +58,24 @@ class Line(NamedTuple):
 def finished_lines(folder: Path) -> Iterator[Line]:
     """The lines of the trials that finished, in order: those that are whole, and whose traces are whole.
 
-    Raises StorageError naming a line before the last that is no JSON object. Where `traces.jsonl` was taken away
+    Raises StorageError naming a line before the last that is no JSON object. Where the traces were taken away
     altogether, the trials still stand.
     """
-    traced = whole_size(folder / TRACES) if (folder / TRACES).exists() else None
+    traced = (folder / TRACES).stat().st_size if (folder / TRACES).exists() else None
     for line in _whole_lines(folder / TRIALS):
-        position = line.data.get("trace_at")
-        if traced is not None and position is not None and position >= traced:
+        if traced is not None and _trace_end(line) > traced:
             return
         yield line
+
+
+def _trace_end(line: Line) -> int:
+    """Where the trial's trace ends; 0 when it has none."""
+    at, size = line.data.get("trace_at"), line.data.get("trace_size")
+    if at is None or size is None:
+        return 0
+    if type(at) is not int or type(size) is not int:
+        raise StorageError(f"{line.place}: trace_at and trace_size are no place in a file")
+    return at + size
 
 
 def _whole_lines(path: Path) -> Iterator[Line]:
@@ -90,40 +100,27 @@ def _read(text: bytes, place: str) -> dict[str, Any]:
     return data
 
 
-def whole_size(path: Path) -> int:
-    """Size of the file up to its last line feed, in bytes."""
-    with path.open("rb") as file:
-        end = file.seek(0, os.SEEK_END)
-        while end:
-            begin = max(0, end - 65_536)
-            file.seek(begin)
-            at = file.read(end - begin).rfind(b"\n")
-            if at >= 0:
-                return begin + at + 1
-            end = begin
-    return 0
-
-
 # --- repairing -------------------------------------------------------------------------------------------------------
 
 
 def repair(folder: Path, take: Callable[[Line], object]) -> str:
-    """Cut off what is torn at the ends of both files; `take` is called with the line of every trial that finished.
+    """Cut off what belongs to no finished trial at the ends of both files; `take` is called with the line of each that
+    did.
 
-    Gives the digest of the last of them. A record without its trace goes; a trace without its record stays and harms
-    nobody. Raises UsageError when the chain of the lines is broken, StorageError when a file cannot be read or written.
+    Gives the digest of the last of them. A record without its trace goes, and so does a trace without its record.
+    Raises UsageError when the chain of the lines is broken, StorageError when a file cannot be read or written.
     """
-    previous, size = FIRST_LINK, 0
+    previous, size, traced = FIRST_LINK, 0, 0
     for line in finished_lines(folder):
         if line.data.get("previous") != previous:
             raise UsageError(f"{line.place}: a line before it was changed or removed; the run cannot be resumed")
         previous, size = line_digest(line.text[:-1]), line.at + len(line.text)
+        traced = max(traced, _trace_end(line))
         take(line)
     if size and not (folder / TRACES).exists():
-        raise UsageError(f"{folder / TRACES}: is missing, so the run cannot be resumed")
+        raise UsageError(f"{folder / TRACES}: {absence(folder)}, so the run cannot be resumed")
     _cut(folder / TRIALS, size)
-    if (folder / TRACES).exists():
-        _cut(folder / TRACES, whole_size(folder / TRACES))
+    _cut(folder / TRACES, traced)
     return previous
 
 
@@ -188,14 +185,12 @@ class Journal:
         """Digest of the last record's line: the end of the chain."""
         self._sync = sync
         self._traces = _Appended(folder / TRACES)
+        self.trace = self._traces.append
+        """Appends a trace, packed as a frame; gives its position."""
         self._trials = _Appended(folder / TRIALS)
         self._beside: list[Path] = []
         self._group = _Group(self.commit)
         self._closed = False
-
-    def trace(self, line: bytes) -> int:
-        """Append a trace (a line without its line feed); gives the position of the line."""
-        return self._traces.append(line + b"\n")
 
     def record(self, line: bytes) -> int:
         """Append a record, after its trace; gives the position of the line. When this returns the trial survives the

@@ -15,7 +15,7 @@ from seatrial.store.atomic import write_text
 __all__ = ["ASIDE", "INLINE_OUTPUT", "Aside", "Outputs", "bytes_digest", "read_aside", "read_output"]
 
 ASIDE = "output_file"
-"""Where a line of `traces.jsonl` names the file of its last output, in that output's place."""
+"""Where a trace's line names the file of its last output, in that output's place."""
 INLINE_OUTPUT = 64 * 1024
 """Outputs whose JSON is longer (in characters) go whole to `outputs/`."""
 

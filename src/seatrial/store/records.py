@@ -7,7 +7,7 @@ import os
 import threading
 import weakref
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -16,9 +16,9 @@ from seatrial.core.model_json import model_of
 from seatrial.core.trial import TrialRecord
 from seatrial.core.wording import first_problem
 from seatrial.errors import StorageError
-from seatrial.store.journal import TRIALS, Line, line_digest
+from seatrial.store.journal import TRIALS, Line
 
-__all__ = ["add_line", "data_of", "first_line", "ledger_of", "trace_line", "validated"]
+__all__ = ["add_line", "data_of", "first_line", "ledger_of", "validated"]
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -32,19 +32,6 @@ def add_line(ledger: Ledger, line: Line) -> TrialRecord | None:
     """Note the record of a line; None when its attempt is on record already. StorageError when it is no record."""
     record = validated(TrialRecord, line.data, line.place)
     return record if ledger.add(record, line.at, len(line.text) - 1) else None
-
-
-def trace_line(traces: IO[bytes], record: TrialRecord, place: str) -> bytes:
-    """The record's line of `traces.jsonl`, without its line feed. StorageError naming `place` when it is none."""
-    if record.trace_at is None or record.trace_at < 0:
-        raise StorageError(f"{place}: {record.key} has no trace on record")
-    traces.seek(record.trace_at)
-    line = traces.readline().removesuffix(b"\n")
-    if record.trace_digest is not None and line_digest(line) != record.trace_digest:
-        raise StorageError(
-            f"{place}: the trace of {record.key} is not as it was written (its record has another digest)"
-        )
-    return line
 
 
 _TOLD = TypeAdapter(Told).validator  # what the adapter adds is a frame around it

@@ -1,4 +1,4 @@
-"""A run folder: `run.json`, `cases.jsonl`, `trials.jsonl`, `traces.jsonl`, `outputs/`; `run.lock` while it is written.
+"""A run folder: `run.json`, `cases.jsonl`, `trials.jsonl`, `traces.jsonl.zst`, `outputs/`; `run.lock` while written.
 
 `trials.jsonl` is append-only, a line a finished trial; each line holds the digest of the line before, so that a line
 that was changed or taken out later shows. The trace goes first, so a trial on record always has its trace. Everything
@@ -26,10 +26,11 @@ from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
 from seatrial.errors import StorageError, UsageError
 from seatrial.store.atomic import write_text
-from seatrial.store.journal import FIRST_LINK, TRACES, Journal, finished_lines, line_digest, repair
+from seatrial.store.frames import LARGEST, TRACES, Packer, Traces
+from seatrial.store.journal import FIRST_LINK, Journal, finished_lines, line_digest, repair
 from seatrial.store.lock import LOCK_NAME, FolderLock
 from seatrial.store.outputs import ASIDE, INLINE_OUTPUT, Aside, Outputs, bytes_digest, read_aside, read_output
-from seatrial.store.records import add_line, data_of, first_line, ledger_of, trace_line, validated
+from seatrial.store.records import add_line, data_of, first_line, ledger_of, validated
 from seatrial.store.trace_json import trace_json
 
 __all__ = [
@@ -105,6 +106,7 @@ class RunWriter:
         self._masks = masks
         self._journal = journal
         self._outputs = Outputs(folder)
+        self._packed = Packer()
         self._lock = lock
 
     @classmethod
@@ -155,7 +157,7 @@ class RunWriter:
         data = {"case_id": record.case_id, "trial_index": record.trial_index, "attempt": record.attempt}
         data |= trace_json(trace)
         line = line_of(data)
-        return self._keep(record, self._trace_line(data) if self._to_rework(line) else line)
+        return self._keep(record, self._packed(self._trace_line(data) if self._to_rework(line) else line))
 
     def write_again(self, record: TrialRecord, stored: StoredTrial) -> TrialRecord:
         """Append a trial of another run with the record it has now; its trace stays as it was written there.
@@ -163,20 +165,24 @@ class RunWriter:
         A value that only this run's masks know is masked. A large output is whole in `record`.
         """
         again = self._to_rework(stored.line) or ASIDE in stored.data
-        return self._keep(record, self._trace_line(stored.whole) if again else stored.line)
+        return self._keep(record, self._packed(self._trace_line(stored.whole)) if again else stored.frame)
 
     def _to_rework(self, line: bytes) -> bool:
         return len(line) > INLINE_OUTPUT or self._masks.may_hold(line.decode())
 
     def _trace_line(self, data: dict[str, Any]) -> bytes:
-        """A trace masked, and without an output that is too large for a line."""
+        """A trace masked, and without an output that is too large for a line. StorageError when it still is."""
         data = _masked(data, self._masks, _OF_TRACES)
         output, outputs = data.get("output"), data.get("outputs", ())
         aside = self._aside(data) if outputs and outputs[-1] == output else None
         if aside is not None:
             data = {**data, "outputs": outputs[:-1], ASIDE: aside.reference}
             del data["output"]
-        return line_of(data)
+        line = line_of(data)
+        if len(line) >= LARGEST:
+            key = f"{data['case_id']}#{data['trial_index']}"
+            raise StorageError(f"{self.folder}: the trace of {key} has {len(line):,} bytes ({LARGEST:,} are too many)")
+        return line
 
     def _aside(self, data: Mapping[str, Any]) -> Aside | None:
         aside = self._outputs.aside(data.get("output"), data["case_id"], data["trial_index"], data["attempt"])
@@ -184,12 +190,13 @@ class RunWriter:
             self._journal.beside(self.folder / aside.file)
         return aside
 
-    def _keep(self, record: TrialRecord, trace: bytes) -> TrialRecord:
+    def _keep(self, record: TrialRecord, frame: bytes) -> TrialRecord:
         links = {
             "run_id": self.info.run_id,
             "build_id": self.info.build_id,
-            "trace_at": self._journal.trace(trace),
-            "trace_digest": line_digest(trace),
+            "trace_at": self._journal.trace(frame),
+            "trace_size": len(frame),
+            "trace_digest": bytes_digest(frame),
             "previous": self._journal.previous,
         }
         record = record.altered(links)
@@ -288,8 +295,10 @@ class StoredTrial:
     """A finished trial as it stands in a run folder."""
 
     record: TrialRecord
+    frame: bytes
+    """Its part of `traces.jsonl.zst`."""
     line: bytes
-    """Its line of `traces.jsonl`, without its line feed."""
+    """What that holds: a line of JSON, without its line feed."""
     folder: Path
     """The run folder."""
 
@@ -315,7 +324,7 @@ class StoredTrial:
 
 
 _KEY = ("case_id", "trial_index", "attempt")
-"""What a line of `traces.jsonl` says besides the trace: whose it is."""
+"""What a trace's line says besides the trace: whose it is."""
 
 
 class RunFolder:
@@ -366,29 +375,21 @@ class RunFolder:
 
         Raises StorageError when a trace is missing, or not as it was written.
         """
-        traces, seen = self.folder / TRACES, ledger_of(self.folder)
-        try:
-            with traces.open("rb") as file:
-                for line in finished_lines(self.folder):
-                    record = add_line(seen, line)
-                    if record is None:
-                        continue
-                    yield StoredTrial(record, trace_line(file, record, str(traces)), self.folder)
-        except OSError as error:
-            raise StorageError(f"{traces}: cannot be read ({error.strerror or error})") from error
+        seen = ledger_of(self.folder)
+        with Traces(self.folder) as traces:
+            for line in finished_lines(self.folder):
+                record = add_line(seen, line)
+                if record is not None:
+                    yield StoredTrial(record, *traces.read(record), self.folder)
 
     def trace(self, record: TrialRecord) -> Trace:
         """The trace of one trial; StorageError when it is missing, or not as it was written."""
-        path = self.folder / TRACES
+        with Traces(self.folder) as traces:
+            stored = StoredTrial(record, *traces.read(record), self.folder)
         try:
-            with path.open("rb") as file:
-                line = trace_line(file, record, str(path))
-        except OSError as error:
-            raise StorageError(f"{path}: the trace of {record.key} cannot be read: {first_line(error)}") from error
-        try:
-            return StoredTrial(record, line, self.folder).trace()
+            return stored.trace()
         except StorageError as error:
-            raise StorageError(f"{path}: {error}") from error
+            raise StorageError(f"{self.folder / TRACES}: {error}") from error
 
     def output(self, record: TrialRecord) -> Any:
         """The whole final output, from `outputs/` when it was moved there."""

@@ -1,4 +1,4 @@
-"""A trace as JSON data for its line of `traces.jsonl`: without what is as by default."""
+"""A trace as JSON data for its line of `traces.jsonl.zst`: without what is as by default."""
 
 from __future__ import annotations
 

@@ -9,11 +9,12 @@ against that helps a digest kept elsewhere.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -26,6 +27,7 @@ from seatrial.core.trace import StopReason
 from seatrial.core.trial import InvalidReason, TrialRecord, TrialStatus, status_of
 from seatrial.core.wording import first_problem
 from seatrial.errors import StorageError
+from seatrial.store.frames import MAGIC, TRACES, Traces, Unpacker, is_as_written
 from seatrial.store.outputs import ASIDE, bytes_digest, read_output
 from seatrial.store.records import ledger_of
 from seatrial.store.rundir import FIRST_LINK, RunFolder, line_digest
@@ -33,7 +35,7 @@ from seatrial.store.rundir import FIRST_LINK, RunFolder, line_digest
 __all__ = ["Verified", "verify"]
 
 _Model = TypeVar("_Model", bound=BaseModel)
-CASES, TRIALS, TRACES = "cases.jsonl", "trials.jsonl", "traces.jsonl"
+CASES, TRIALS = "cases.jsonl", "trials.jsonl"
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ class _Check:
     def _read_lines(self, lines: Iterable[bytes], *, ended: bool) -> str:
         """The digest of the last line."""
         link, at = FIRST_LINK, 0
-        with _Traces(self.folder / TRACES) as traces:
+        with self._traces() as traces:
             for number, text in enumerate(lines, start=1):
                 place, line = f"{TRIALS}:{number}", text.removesuffix(b"\n")
                 if line == text:
@@ -143,7 +145,7 @@ class _Check:
                 link, at = line_digest(line), at + len(text)
         return link
 
-    def _read_record(self, where: _Place, record: TrialRecord, link: str, traces: _Traces) -> None:
+    def _read_record(self, where: _Place, record: TrialRecord, link: str, traces: Traces | None) -> None:
         place = where.text
         if record.previous != link:
             self._say(place, "does not follow the line before: that one was changed, or lines were taken out or moved")
@@ -155,7 +157,7 @@ class _Check:
         if not ledger.add(record, where.at, where.size):
             self._say(place, f"attempt {record.attempt} of {record.key} stands there twice")
             return
-        for what in (*self._inconsistent(record), *traces.problems(record)):
+        for what in (*self._inconsistent(record), *self._trace_problems(record, traces)):
             self._say(place, what)
 
     def _foreign(self, record: TrialRecord) -> str:
@@ -179,6 +181,43 @@ class _Check:
             yield f"{record.key} was replayed from cassettes, which run.json does not say"
         if (record.status, record.invalid_reason) not in _possible(record, self.info):
             yield f"{record.key} is {record.status}, which does not follow from its grades and how it ended"
+
+    # --- traces ------------------------------------------------------------------------------------------------------
+
+    def _traces(self) -> contextlib.AbstractContextManager[Traces | None]:
+        """The folder's traces; None when they cannot be read, which is said."""
+        try:
+            return Traces(self.folder)
+        except StorageError as error:
+            self._say(TRACES, str(error).removeprefix(f"{self.folder / TRACES}: "))
+        return contextlib.nullcontext()
+
+    def _trace_problems(self, record: TrialRecord, traces: Traces | None) -> Iterator[str]:
+        """Why the trace of a record is not where the record says, or it or its output not as they were written."""
+        trace: Mapping[str, Any] = {}
+        if traces is not None:
+            trace, problem = _trace(record, traces.frame(record), traces.unpacked)
+            if problem:
+                yield f"the trace of {record.key} {problem}"
+        if record.output_file is not None:
+            yield from self._output_problems(record, record.output_file, trace)
+
+    def _output_problems(self, record: TrialRecord, name: str, trace: Mapping[str, Any]) -> Iterator[str]:
+        """A trace holds the digest of an output that was put aside, or else the output itself."""
+        path = self.folder / name
+        if not path.is_file():
+            yield f"the output of {record.key} is missing: {name}"
+            return
+        try:
+            reference = trace.get(ASIDE)
+            if isinstance(reference, dict):
+                same = bytes_digest(path.read_bytes()) == reference.get("digest") and reference.get("file") == name
+            else:
+                same = "output" not in trace or read_output(self.folder, name) == trace["output"]
+        except (OSError, ValueError, StorageError):
+            same = False
+        if not same:
+            yield f"the output of {record.key} is not as the run wrote it: {name}"
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -213,66 +252,25 @@ def _possible(record: TrialRecord, info: RunInfo) -> set[tuple[TrialStatus, Inva
     return found
 
 
-class _Traces:
-    """`traces.jsonl`, open for looking up."""
+def _trace(record: TrialRecord, frame: bytes, unpacked: Unpacker) -> tuple[Mapping[str, Any], str]:
+    """What the frame of a record holds, as far as it can be read, and what is wrong with it."""
+    if not frame:
+        return {}, "is missing"
+    trace, problem = _content(frame, unpacked)
+    key = {"case_id": record.case_id, "trial_index": record.trial_index, "attempt": record.attempt}
+    if not frame.startswith(MAGIC) or (not problem and {name: trace.get(name) for name in key} != key):
+        problem = "is not where the record says"
+    elif not is_as_written(record, frame):
+        problem = "is not as the run wrote it (its record has another digest)"
+    return trace, problem
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file: IO[bytes] | None = None
 
-    def __enter__(self) -> _Traces:
-        if self._path.is_file():
-            self._file = self._path.open("rb")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
-
-    def problems(self, record: TrialRecord) -> Iterator[str]:
-        """Why the trace of a record is not where the record says, or it or its output not as they were written."""
-        line = self._line(record)
-        found = self._read(line)
-        key = {"case_id": record.case_id, "trial_index": record.trial_index, "attempt": record.attempt}
-        if found is None:
-            yield f"the trace of {record.key} is missing"
-        elif {name: found.get(name) for name in key} != key:
-            yield f"the trace of {record.key} is not where the record says"
-        elif record.trace_digest is not None and line_digest(line) != record.trace_digest:
-            yield f"the trace of {record.key} is not as the run wrote it (its record has another digest)"
-        if record.output_file is not None:
-            yield from self._output_problems(record, record.output_file, found or {})
-
-    def _output_problems(self, record: TrialRecord, name: str, trace: Mapping[str, Any]) -> Iterator[str]:
-        """A trace holds the digest of an output that was put aside, or else the output itself."""
-        path = self._path.parent / name
-        if not path.is_file():
-            yield f"the output of {record.key} is missing: {name}"
-            return
-        try:
-            reference = trace.get(ASIDE)
-            if isinstance(reference, dict):
-                same = bytes_digest(path.read_bytes()) == reference.get("digest") and reference.get("file") == name
-            else:
-                same = "output" not in trace or read_output(self._path.parent, name) == trace["output"]
-        except (OSError, ValueError, StorageError):
-            same = False
-        if not same:
-            yield f"the output of {record.key} is not as the run wrote it: {name}"
-
-    def _line(self, record: TrialRecord) -> bytes:
-        """The line, without its line feed; empty when there is no whole one."""
-        if self._file is None or record.trace_at is None or record.trace_at < 0:
-            return b""
-        self._file.seek(record.trace_at)
-        line = self._file.readline()
-        return line[:-1] if line.endswith(b"\n") else b""
-
-    def _read(self, line: bytes) -> Mapping[str, Any] | None:
-        if not line:
-            return None
-        try:
-            data = json.loads(line)
-        except (ValueError, RecursionError):
-            return {}
-        return data if isinstance(data, dict) else None
+def _content(frame: bytes, unpacked: Unpacker) -> tuple[Mapping[str, Any], str]:
+    """The JSON object in a frame, or why there is none."""
+    try:
+        data = json.loads(unpacked(frame))
+    except json.JSONDecodeError:
+        return {}, "is not JSON"
+    except (ValueError, RecursionError) as error:
+        return {}, str(error)
+    return (data, "") if isinstance(data, dict) else ({}, "is no JSON object")

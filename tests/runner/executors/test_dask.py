@@ -131,7 +131,8 @@ def without_chance(value: Any) -> Any:
     if isinstance(value, list):
         return [without_chance(item) for item in value]
     if isinstance(value, dict):
-        left = {"run_id", "started", "latency_ms", "at_ms", "duration_ms", "previous", "trace_at", "trace_digest"}
+        left = {"run_id", "started", "latency_ms", "at_ms", "duration_ms"}
+        left |= {"previous", "trace_at", "trace_size", "trace_digest"}
         return {key: without_chance(item) for key, item in value.items() if key not in left}
     return value
 

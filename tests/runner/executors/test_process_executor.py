@@ -88,6 +88,7 @@ def without_chance(value: Any) -> Any:
             "duration_ms",
             "previous",
             "trace_at",
+            "trace_size",
             "trace_digest",
             "times",
         }

@@ -1,0 +1,149 @@
+"""Traces as they stand in `traces.jsonl.zst`: each a Zstandard frame of its own, which holds one line of JSON.
+
+Frames one after another are a valid file, so whatever reads Zstandard reads it as JSON lines; and each can be read
+alone by its place. A folder may come from anywhere: no frame is unpacked before it has said how large it becomes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from seatrial.core.trial import TrialRecord
+from seatrial.errors import StorageError
+from seatrial.store.outputs import bytes_digest
+
+__all__ = ["LARGEST", "MAGIC", "TRACES", "Packed", "Packer", "Traces", "Unpacker", "absence", "is_as_written"]
+
+TRACES = "traces.jsonl.zst"
+_UNPACKED = "traces.jsonl"
+"""What it was called before traces were compressed."""
+
+LARGEST = 1_000_000_000
+"""Bytes that a trace may have as a line: nothing larger is written, nor unpacked."""
+MAGIC = b"\x28\xb5\x2f\xfd"
+"""What a frame begins with."""
+
+_SHORT = 512
+"""Bytes below which compressing a line saves too little to be worth its time."""
+_LEVEL = 1
+"""Higher ones take longer, and save one byte in a hundred more."""
+
+
+_PLAIN = MAGIC + b"\xa0"
+"""How a frame begins that says in four bytes how large it becomes."""
+
+
+class Packer:
+    """Makes frames of lines, one call at a time."""
+
+    def __call__(self, line: bytes) -> bytes:
+        """The frame of a line, which comes without its line feed and is smaller than LARGEST."""
+        text = line + b"\n"
+        size = len(text)
+        if size < _SHORT:  # one block that is not compressed: RFC 8878, sections 3.1.1.1 and 3.1.1.2
+            return _PLAIN + size.to_bytes(4, "little") + (size << 3 | 1).to_bytes(3, "little") + text
+        return self._compress(text)
+
+    @cached_property
+    def _compress(self) -> Callable[[bytes], bytes]:
+        from zstandard import ZstdCompressor
+
+        return ZstdCompressor(level=_LEVEL).compress
+
+
+class Unpacker:
+    """Gives the lines of frames, one call at a time."""
+
+    def __init__(self) -> None:
+        from zstandard import ZstdDecompressor
+
+        self._decompress = ZstdDecompressor().decompress
+
+    def __call__(self, frame: bytes) -> bytes:
+        """The line of a frame, without its line feed. Raises ValueError saying what is wrong with it."""
+        from zstandard import ZstdError, frame_content_size
+
+        try:
+            size = frame_content_size(frame)
+            if size < 0:
+                raise ValueError("does not say how large it is")
+            if size > LARGEST:
+                raise ValueError(f"would become {size:,} bytes ({LARGEST:,} are the most)")
+            text = self._decompress(frame, allow_extra_data=False)
+        except ZstdError as error:
+            raise ValueError("is no whole Zstandard frame") from error
+        line = text.removesuffix(b"\n")
+        if line == text or b"\n" in line:
+            raise ValueError("is not one line")
+        return line
+
+
+def absence(folder: Path) -> str:
+    """What to say of a run folder without TRACES."""
+    if (folder / _UNPACKED).exists():
+        return f"is missing: the run is of a version that kept {_UNPACKED}, which is not read any more; run it again"
+    return "is missing"
+
+
+class Packed(NamedTuple):
+    """A trace as it stands."""
+
+    frame: bytes
+    line: bytes
+    """What the frame holds, without the line feed."""
+
+
+class Traces:
+    """The traces of a run folder, open for looking up, by one thread. StorageError when they cannot be opened."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / TRACES
+        self.unpacked = Unpacker()
+        if not self._path.is_file():
+            raise StorageError(f"{self._path}: {absence(folder)}")
+        try:
+            self._file = self._path.open("rb")
+        except OSError as error:
+            raise self._unreadable(error) from error
+
+    def __enter__(self) -> Traces:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def frame(self, record: TrialRecord) -> bytes:
+        """What stands where the record says; empty when the file has no such place. Raises OSError."""
+        at, size = record.trace_at, record.trace_size
+        if at is None or size is None or not 0 <= at <= at + size <= os.fstat(self._file.fileno()).st_size:
+            return b""
+        self._file.seek(at)
+        return self._file.read(size)
+
+    def read(self, record: TrialRecord) -> Packed:
+        """The record's trace. StorageError naming file and place when it is missing, or not as it was written."""
+        try:
+            frame = self.frame(record)
+        except OSError as error:
+            raise self._unreadable(error) from error
+        if not frame:
+            raise StorageError(f"{self._path}: the trace of {record.key} is missing")
+        place = f"{self._path}, at byte {record.trace_at}: the trace of {record.key}"
+        if not is_as_written(record, frame):
+            raise StorageError(f"{place} is not as it was written (its record has another digest)")
+        try:
+            return Packed(frame, self.unpacked(frame))
+        except ValueError as error:
+            raise StorageError(f"{place} {error}") from error
+
+    def _unreadable(self, error: OSError) -> StorageError:
+        return StorageError(f"{self._path}: cannot be read ({error.strerror or error})")
+
+
+def is_as_written(record: TrialRecord, frame: bytes) -> bool:
+    """Whether a frame is the one that the record names, as far as it names one."""
+    return record.trace_digest in (None, bytes_digest(frame))
