@@ -127,9 +127,17 @@ def hot_files(folder: Path, top: int = TOP) -> list[Hot]:
     """The largest files below a folder, with their lines."""
     sizes = sorted(((path.stat().st_size, path) for path in folder.rglob("*") if path.is_file()), reverse=True)
     whole = sum(size for size, _ in sizes) or 1
-    return [
-        Hot(path.name, size / whole, size / 1e6, "MB", path.read_bytes().count(b"\n")) for size, path in sizes[:top]
-    ]
+    return [Hot(path.name, size / whole, size / 1e6, "MB", _lines_of(path)) for size, path in sizes[:top]]
+
+
+def _lines_of(path: Path) -> int:
+    """Lines of a file; of what it holds when it is compressed."""
+    if path.suffix != ".zst":
+        return path.read_bytes().count(b"\n")
+    import zstandard
+
+    with zstandard.open(path, "rb") as file:
+        return int(file.read().count(b"\n"))
 
 
 def _place(file: str, line: int, function: str = "") -> str:
