@@ -19,6 +19,7 @@ FORBIDDEN = {
     "rich",
     "scipy",
     "yaml",
+    "zstandard",
 }
 
 

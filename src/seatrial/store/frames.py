@@ -7,10 +7,10 @@ alone by its place. A folder may come from anywhere: no frame is unpacked before
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
+
+from zstandard import ZstdCompressor, ZstdDecompressor, ZstdError, frame_content_size
 
 from seatrial.core.trial import TrialRecord
 from seatrial.errors import StorageError
@@ -27,18 +27,23 @@ LARGEST = 1_000_000_000
 MAGIC = b"\x28\xb5\x2f\xfd"
 """What a frame begins with."""
 
+_DENSEST = 32 * 1024
+"""Bytes that each byte of a frame can become: a block of four bytes may repeat one of them 128 K times."""
+_NO_FRAME = "is no whole Zstandard frame"
+
 _SHORT = 512
 """Bytes below which compressing a line saves too little to be worth its time."""
 _LEVEL = 1
 """Higher ones take longer, and save one byte in a hundred more."""
-
-
 _PLAIN = MAGIC + b"\xa0"
 """How a frame begins that says in four bytes how large it becomes."""
 
 
 class Packer:
     """Makes frames of lines, one call at a time."""
+
+    def __init__(self) -> None:
+        self._compress = ZstdCompressor(level=_LEVEL).compress
 
     def __call__(self, line: bytes) -> bytes:
         """The frame of a line, which comes without its line feed and is smaller than LARGEST."""
@@ -48,34 +53,26 @@ class Packer:
             return _PLAIN + size.to_bytes(4, "little") + (size << 3 | 1).to_bytes(3, "little") + text
         return self._compress(text)
 
-    @cached_property
-    def _compress(self) -> Callable[[bytes], bytes]:
-        from zstandard import ZstdCompressor
-
-        return ZstdCompressor(level=_LEVEL).compress
-
 
 class Unpacker:
     """Gives the lines of frames, one call at a time."""
 
     def __init__(self) -> None:
-        from zstandard import ZstdDecompressor
-
         self._decompress = ZstdDecompressor().decompress
 
     def __call__(self, frame: bytes) -> bytes:
         """The line of a frame, without its line feed. Raises ValueError saying what is wrong with it."""
-        from zstandard import ZstdError, frame_content_size
-
         try:
             size = frame_content_size(frame)
             if size < 0:
                 raise ValueError("does not say how large it is")
             if size > LARGEST:
                 raise ValueError(f"would become {size:,} bytes ({LARGEST:,} are the most)")
+            if size > len(frame) * _DENSEST:
+                raise ValueError(_NO_FRAME)
             text = self._decompress(frame, allow_extra_data=False)
         except ZstdError as error:
-            raise ValueError("is no whole Zstandard frame") from error
+            raise ValueError(_NO_FRAME) from error
         line = text.removesuffix(b"\n")
         if line == text or b"\n" in line:
             raise ValueError("is not one line")
