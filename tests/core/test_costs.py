@@ -6,11 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.core.costs import Costs, Spent
-from seatrial.core.trial import Tokens
+from seatrial.core.frozen import defaults_of
+from seatrial.core.trial import Tokens, TrialRecord
 
 USD = st.none() | st.floats(allow_nan=False)
 COUNT = st.none() | st.integers(0, 2**31)
-COSTS = st.tuples(USD, USD, st.builds(Tokens, input=COUNT, output=COUNT, cached=COUNT, reasoning=COUNT))
+UNTOLD: Tokens = defaults_of(TrialRecord)["tokens"]
+"""Of a record of whose model calls nothing was observed."""
+TOKENS = st.just(UNTOLD) | st.builds(Tokens, input=COUNT, output=COUNT, cached=COUNT, reasoning=COUNT)
+COSTS = st.tuples(USD, USD, TOKENS)
 
 
 @given(st.lists(COSTS, max_size=30), st.integers(0, 5))
@@ -26,7 +30,8 @@ def test_costs_come_back_as_they_were_however_few_are_shared(
 
 def test_attempts_that_cost_the_same_have_one_number() -> None:
     kept = Costs()
-    assert kept.add(None, 0.0, Tokens()) == kept.add(None, 0.0, Tokens()) != kept.add(0.0, 0.0, Tokens())
+    assert kept.add(None, 0.0, Tokens()) == kept.add(None, 0.0, UNTOLD) != kept.add(0.0, 0.0, UNTOLD)
+    assert len({kept.add(cost, judge, UNTOLD) for cost in (None, 1.0) for judge in (None, 0.0, 1.0)}) == 6
 
 
 def test_where_each_attempt_has_its_own_costs_no_more_are_looked_for() -> None:

@@ -245,9 +245,9 @@ def apiece(act: Callable[[int], object]) -> float:
 
 def test_a_summary_takes_few_calls_a_case_and_fewer_for_each_further_trial(tmp_path: Path) -> None:
     of_cases = {number: run(project(tmp_path / f"c{number}", number), 1) for number in (FEW, MANY)}
-    assert apiece(lambda number: written_again(of_cases[number])) <= 108
+    assert apiece(lambda number: written_again(of_cases[number])) <= 74
     of_trials = {number: run(project(tmp_path / f"t{number}"), number) for number in (FEW, MANY)}
-    assert apiece(lambda number: written_again(of_trials[number])) <= 55
+    assert apiece(lambda number: written_again(of_trials[number])) <= 43
 
 
 def written_again(kept: Run) -> None:

@@ -8,7 +8,10 @@ from hypothesis import strategies as st
 
 from made import broken, case, failing, grade, invalid, passing, raising, record, run, ungradable
 from seatrial.core.encoding import dumps
-from seatrial.report.summary import summary
+from seatrial.core.trial import Tokens
+from seatrial.report.files import json_text
+from seatrial.report.summary import summary, summary_of
+from seatrial.verdict.metrics import case_results
 
 TOP = ["version", "suites", "cases", "graders", "figures", "problems", "times"]
 
@@ -120,3 +123,39 @@ def test_counts_add_up_whatever_happened(made, order):
     for row in data["graders"]:
         assert row["scored"] + row["abstained"] + row["failures"] <= row["of"]
     dumps(data)
+
+
+reasons = st.sampled_from(["", "no", "<Thing at 0x7f0000000000>"])
+
+
+@st.composite
+def told(draw):
+    """A trial of which there is something to tell beside its status."""
+    graded = grade("answer", draw(st.sampled_from(["pass", "fail"])), draw(reasons))
+    return record(
+        "a",
+        draw(st.integers(1, 2)),
+        "failed" if graded.verdict == "fail" else "passed",
+        attempt=draw(st.integers(1, 2)),
+        grades=(graded,),
+        output=draw(st.sampled_from([None, "a", {"b": ["c"]}, "d" * 3000])),
+        outcome=draw(st.sampled_from([None, {"files": {"e": "f"}}])),
+        tokens=draw(st.builds(Tokens, input=st.none() | st.integers(0, 9))),
+        cost_usd=draw(st.sampled_from([None, 0.0, 0.25])),
+    )
+
+
+several = st.lists(told(), max_size=4)
+
+
+@given(st.tuples(several, several, several))
+def test_rows_of_a_case_are_those_that_it_has_alone_whatever_stands_before_it(trials):
+    cases = [case(name, 2) for name in "abc"]
+    own = {
+        each.id: [trial.altered({"case_id": each.id}) for trial in its] for each, its in zip(cases, trials, strict=True)
+    }
+    records = [*own["a"], *own["b"], *own["c"]]
+    data = summary(run(), cases, records)
+    assert data["cases"] == [summary(run(), [each], own[each.id])["cases"][0] for each in cases]
+    lazily = summary_of(run(), cases, case_results(run(), cases, records))
+    assert json_text(lazily) == json.dumps(data, indent=2, ensure_ascii=False) + "\n"

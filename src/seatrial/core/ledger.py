@@ -119,15 +119,12 @@ class Likeness(NamedTuple):
 class Entry:
     """One attempt at a trial as a Ledger keeps it. Its fields are those of its TrialRecord, `whole`."""
 
-    __slots__ = ("_alike", "_ledger", "_row")
+    __slots__ = ("_ledger", "_row", "alike")
 
     def __init__(self, ledger: Ledger, row: tuple[Any, ...], alike: Likeness) -> None:
-        self._ledger, self._row, self._alike = ledger, row, alike
-
-    @property
-    def alike(self) -> Likeness:
+        self._ledger, self._row = ledger, row
+        self.alike = alike
         """What it has in common with others: one object for all of them."""
-        return self._alike
 
     @property
     def whole(self) -> TrialRecord:
@@ -137,7 +134,9 @@ class Entry:
     @property
     def told(self) -> Told:
         """What only `whole` has and a report tells; StorageError as for `whole`."""
-        return self._ledger.told(self._row)
+        row = self._row
+        told: Told = self._ledger.reads[row[4]].told(row[-2], row[-1])
+        return told
 
     def __eq__(self, other: object) -> bool:
         return self.whole == (other.whole if isinstance(other, Entry) else other)
@@ -146,7 +145,8 @@ class Entry:
 
     @property
     def case_id(self) -> str:
-        return self._ledger.case_id(self._row)
+        case_id: str = self._ledger.case_ids[self._row[0]]
+        return case_id
 
     @property
     def trial_index(self) -> int:
@@ -190,73 +190,73 @@ class Entry:
 
     @property
     def status(self) -> TrialStatus:
-        return self._alike.status
+        return self.alike.status
 
     @property
     def valid(self) -> bool:
-        return self._alike.status in _VALID
+        return self.alike.status in _VALID
 
     @property
     def invalid_reason(self) -> InvalidReason | None:
-        return self._alike.invalid_reason
+        return self.alike.invalid_reason
 
     @property
     def broken_off(self) -> bool:
-        return self._alike.broken_off
+        return self.alike.broken_off
 
     @property
     def stop_reason(self) -> StopReason:
-        return self._alike.stop_reason
+        return self.alike.stop_reason
 
     @property
     def steps(self) -> int | None:
-        return self._alike.steps
+        return self.alike.steps
 
     @property
     def steps_are_tool_calls(self) -> bool:
-        return self._alike.steps_are_tool_calls
+        return self.alike.steps_are_tool_calls
 
     @property
     def tools(self) -> Mapping[str, int]:
-        return self._alike.tools
+        return self.alike.tools
 
     @property
     def handoffs(self) -> tuple[tuple[str, str], ...]:
-        return self._alike.handoffs
+        return self.alike.handoffs
 
     @property
     def tallies(self) -> Mapping[str, Tally]:
-        return self._alike.tallies
+        return self.alike.tallies
 
     @property
     def models(self) -> tuple[str, ...]:
-        return self._alike.models
+        return self.alike.models
 
     @property
     def observes(self) -> tuple[str, ...]:
-        return self._alike.observes
+        return self.alike.observes
 
     @property
     def grades(self) -> tuple[Grade, ...]:
         """Without their reasons and evidence: these are in `whole`."""
-        return self._alike.grades
+        return self.alike.grades
 
     @property
     def grader_failures(self) -> tuple[GraderFailure, ...]:
         """Without their messages."""
-        return self._alike.grader_failures
+        return self.alike.grader_failures
 
     @property
     def has_leftovers(self) -> bool:
-        return self._alike.has_leftovers
+        return self.alike.has_leftovers
 
     @property
     def recorded(self) -> int:
-        return self._alike.recorded
+        return self.alike.recorded
 
     @property
     def replayed(self) -> int:
-        return self._alike.replayed
+        return self.alike.replayed
 
 
 Counted = Entry | TrialRecord
@@ -273,7 +273,8 @@ class Ledger(Sequence[TrialRecord]):
         self._of_case: list[array[int]] = []
         self._retried: set[int] = set()
         """Cases with another attempt than the first of a trial."""
-        self._reads = [read]
+        self.reads = [read]
+        """What reads records back, by the numbers that rows have."""
         self._rows = bytearray()
         self.costs = Costs()
         """What they cost, by the numbers that rows have."""
@@ -297,16 +298,16 @@ class Ledger(Sequence[TrialRecord]):
         (first, raised), *others = parts
         if not others and not raised:
             return first
-        pool = cls(first._reads[0])
-        pool._reads = []
+        pool = cls(first.reads[0])
+        pool.reads = []
         for ledger, offsets in parts:
             pool._take(ledger, offsets)
         return pool
 
     def _take(self, other: Ledger, offsets: Mapping[str, int]) -> None:
         likenesses = [self._likeness(key, alike) for key, alike in zip(other._likenesses, other._alike, strict=True)]
-        books = len(self._reads)
-        self._reads += other._reads
+        books = len(self.reads)
+        self.reads += other.reads
         for case, index, attempt, alike, book, latency, spent, *rest in _ROW.iter_unpack(other._rows):
             case_id = other.case_ids[case]
             raised = index + offsets.get(case_id, 0)
@@ -390,21 +391,11 @@ class Ledger(Sequence[TrialRecord]):
 
     __hash__ = None  # type: ignore[assignment]  # it grows
 
-    def case_id(self, row: tuple[Any, ...]) -> str:
-        """The case of a row."""
-        case: int = row[0]
-        return self.case_ids[case]
-
     def read(self, row: tuple[Any, ...]) -> TrialRecord:
         """The record of a row, numbered as it is here."""
         _, index, _, _, reader, *_, at, size = row
-        record: TrialRecord = self._reads[reader](at, size)
+        record: TrialRecord = self.reads[reader](at, size)
         return record if record.trial_index == index else record.model_copy(update={"trial_index": index})
-
-    def told(self, row: tuple[Any, ...]) -> Told:
-        """What a report tells of a row's record."""
-        told: Told = self._reads[row[4]].told(row[-2], row[-1])
-        return told
 
     def entry(self, number: int) -> Entry:
         """The `number`-th record, from 0."""
@@ -417,8 +408,8 @@ class Ledger(Sequence[TrialRecord]):
 
     def likenesses(self, numbers: Iterable[int]) -> list[Likeness]:
         """What each of these has in common with others."""
-        rows, size = self._rows, _ROW.size
-        return [self._alike[_KIND.unpack_from(rows, number * size)[0]] for number in numbers]
+        rows, size, alike, kind = self._rows, _ROW.size, self._alike, _KIND.unpack_from
+        return [alike[kind(rows, number * size)[0]] for number in numbers]
 
     def of_case(self, case_id: str) -> Sequence[int]:
         """Numbers of a case's records, in order of trial and attempt."""

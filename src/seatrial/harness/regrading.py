@@ -21,6 +21,7 @@ from typing import Any
 
 from seatrial import __version__
 from seatrial.core.case import Case
+from seatrial.core.collecting import collector_paused
 from seatrial.core.encoding import dumps
 from seatrial.core.ports import PlannedCase
 from seatrial.core.project import AgentSpec, Project
@@ -303,7 +304,8 @@ def execute_regrade(planned: Regrade, on_trial: Callable[[TrialRecord, int, int]
     finally:
         writer.finish(planned.info.model_copy(update={"status": ended, "ended": _text_of(datetime.now(UTC))}))
     run = Run(planned.folder, writer.info, _definitions(planned), writer.kept, planned.warnings)
-    write_results(planned.folder, run.results())
+    with collector_paused():
+        write_results(planned.folder, run.results())
     remember(planned.folder, Path(planned.project.root))
     return Regraded(run, tuple(work.flips), work.flipped)
 

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -241,9 +241,11 @@ def _end(planned: Plan, definitions: tuple[Case, ...], collector: _Collector, st
     ended = planned.info.altered({"status": status, "ended": _now(), "models": records.models})
     run = Run(planned.folder, writer.final(ended), definitions, records, planned.warnings)
     try:
-        writer.commit()
-        with collector_paused():
-            write_results(planned.folder, run.results())
+        with ThreadPoolExecutor(1, "seatrial-commit") as beside:
+            committed = beside.submit(writer.commit)  # the disk has its own time
+            with collector_paused():
+                write_results(planned.folder, run.results())
+            committed.result()
         writer.finish(run.info)
         return run
     finally:

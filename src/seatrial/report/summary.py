@@ -16,7 +16,7 @@ from seatrial.core.grade import Grade, GraderFailure
 from seatrial.core.ledger import Entry, Likeness, Reason, told_of
 from seatrial.core.run import RunInfo
 from seatrial.core.trace import AgentError
-from seatrial.core.trial import TrialRecord, TrialStatus
+from seatrial.core.trial import Tokens, TrialRecord, TrialStatus
 from seatrial.errors import ExitCode
 from seatrial.report.lazily import Lazily, rows_of, whole
 from seatrial.verdict.figures import (
@@ -161,10 +161,11 @@ class _Cases:
         row["grades"] = kind.grades(told["grades"])
         if told["error"] is not None:
             row["error"] = _error(told["error"])
-        if len(trial.attempts) == 1:
-            row.update(_taken(last))
-        else:
-            row.update(_taken(trial), attempts=len(trial.attempts), last_attempt=_taken(last))
+        spent = last.spent
+        row["tokens"], row["cost_usd"] = _tokens(spent.tokens or last.tokens), spent.cost_usd
+        if len(trial.attempts) > 1:
+            row["last_attempt"] = {"tokens": row["tokens"], "cost_usd": row["cost_usd"]}
+            row |= {"attempts": len(trial.attempts), "tokens": _tokens(trial.tokens), "cost_usd": trial.cost_usd}
         if record is not None:
             row["reason"] = reason_of(record)
             row["grader_failures"] = [_failure(failure) for failure in record.grader_failures]
@@ -217,10 +218,8 @@ def _failure(failure: GraderFailure) -> dict[str, Any]:
     return {"name": failure.name, "reason": failure_text(failure), "required": failure.required}
 
 
-def _taken(what: Trial | Entry) -> dict[str, Any]:
-    """What all attempts of a trial took, or one."""
-    tokens = what.tokens
-    return {"tokens": {"input": tokens.input, "output": tokens.output}, "cost_usd": what.cost_usd}
+def _tokens(tokens: Tokens) -> dict[str, Any]:
+    return {"input": tokens.input, "output": tokens.output}
 
 
 def _grade(grade: Grade) -> dict[str, Any]:
