@@ -77,7 +77,8 @@ def test_another_ending_is_another_exit_code(project: Path) -> None:
     live = api.run(project, output=project / "live")
     passed = next(record for record in live.trials if record.status == "passed")
     source = (project / "my_agent.py").read_text()
-    (project / "my_agent.py").write_text(source.replace('return f"paid', 'return f"gave'))
+    # of another size: Python takes a file of the same size and second for the one that it has compiled
+    (project / "my_agent.py").write_text(source.replace('return f"paid', 'return f"handed over'))
     done = api.rerun(live.folder, str(passed.key), project=project)
     assert (str(done.after.status), done.same, done.exit_code) == ("failed", False, 1)
     (project / "fixtures/till/fixture.yaml").write_text("outcome: {n: {sql: 'SELECT nothing'}}\ntools: {pay: []}\n")

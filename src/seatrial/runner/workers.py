@@ -21,7 +21,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from seatrial.core.ports import NOTHING_BEFORE, Earlier, PlannedCase, Sink, TrialSource
 from seatrial.core.trace import StopReason, Trace
@@ -128,15 +128,21 @@ class _Worker:
         return deadline is not None and now > deadline
 
 
-class Repeating(NamedTuple):
+class Repeating:
     """How attempts are repeated."""
 
-    seed: int = 0
-    """Of the run; pauses are drawn from it."""
-    before: Earlier = NOTHING_BEFORE
-    """Which attempts were made before."""
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    """How to wait between attempts, in seconds."""
+    def __init__(
+        self,
+        seed: int = 0,
+        before: Earlier = NOTHING_BEFORE,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.seed = seed
+        """Of the run; pauses are drawn from it."""
+        self.before = before
+        """Which attempts were made before."""
+        self.sleep = sleep
+        """How to wait between attempts, in seconds."""
 
 
 class Running:

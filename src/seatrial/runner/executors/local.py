@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple
 
 from seatrial.core.ports import NOTHING_BEFORE, Agent, Earlier, Executor, PlannedCase, Sink, TrialSource
 from seatrial.environment.trial import TrialEnvironment
@@ -23,18 +22,27 @@ from seatrial.runner.workers import GRACE_S, Attempt, Repeating, Running
 __all__ = ["LocalExecutor", "local_executor"]
 
 
-class LocalExecutor(NamedTuple):
+class LocalExecutor:
     """Runs trials here, at most `concurrency` at once."""
 
-    agent: Agent[TrialEnvironment]
-    settings: TrialSettings
-    concurrency: int = 10
-    capture: bool = True
-    """Whether what agents print goes to their trial's log."""
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    """How to wait between attempts, in seconds."""
-    grace_s: float = GRACE_S
-    """How long past its limit an agent may take to stop before it is given up."""
+    def __init__(
+        self,
+        agent: Agent[TrialEnvironment],
+        settings: TrialSettings,
+        concurrency: int = 10,
+        capture: bool = True,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        grace_s: float = GRACE_S,
+    ) -> None:
+        self.agent = agent
+        self.settings = settings
+        self.concurrency = concurrency
+        self.capture = capture
+        """Whether what agents print goes to their trial's log."""
+        self.sleep = sleep
+        """How to wait between attempts, in seconds."""
+        self.grace_s = grace_s
+        """How long past its limit an agent may take to stop before it is given up."""
 
     def run(self, source: TrialSource, sink: Sink) -> None:
         """Run every trial of the source. KeyboardInterrupt stops the trials in flight, then passes on."""
