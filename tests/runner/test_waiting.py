@@ -144,9 +144,9 @@ def test_workers_wait_for_trials_that_only_come_when_others_end() -> None:
     assert sorted(str(record.key) for record in sink.records) == [f"c{n}#{i}" for n in (0, 1) for i in range(1, 8)]
 
 
-async def test_nobody_waits_when_nothing_is_in_flight() -> None:
+def test_nobody_waits_when_nothing_is_in_flight() -> None:
     turns = Turns(FixedTrials([]))
-    assert await asyncio.gather(*(turns.next() for _ in range(5))) == [None] * 5
+    assert [turns.ask() for _ in range(5)] == [None] * 5
 
 
 # --- attempts -------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+from collections.abc import Callable
 
 __all__ = ["Hold", "cancelled_by_us", "pass_over_strays"]
 
@@ -19,12 +20,10 @@ class Hold:
     def __init__(self) -> None:
         self.let_go = False
         """Whether the harness has cancelled it."""
-        self._context = contextvars.copy_context()
-        self._context.run(_HOLD.set, self)
-
-    def context(self) -> contextvars.Context:
-        """The context for a task under this hold, in which nothing of another one is left."""
-        return self._context.copy()
+        held = contextvars.copy_context()
+        held.run(_HOLD.set, self)
+        self.context: Callable[[], contextvars.Context] = held.copy
+        """Gives the context for a task under this hold, in which nothing of another one is left."""
 
 
 _HOLD: contextvars.ContextVar[Hold | None] = contextvars.ContextVar("seatrial_hold", default=None)

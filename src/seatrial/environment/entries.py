@@ -48,11 +48,12 @@ def kind_name(kind: type) -> str:
 class Entries:
     """What is on record of one trial."""
 
+    turn: int = 1
+    """Number of the user turn that events belong to from now on."""
+    on_change: Callable[[dict[str, Any]], None] | None = None
+    """Called with every change as it happens, as JSON data that `apply` takes."""
+
     def __init__(self) -> None:
-        self.turn = 1
-        """Number of the user turn that events belong to from now on."""
-        self.on_change: Callable[[dict[str, Any]], None] | None = None
-        """Called with every change as it happens, as JSON data that `apply` takes."""
         self.lock = threading.RLock()
         self.all: list[Entry] = []
         """Event number n stands at n - 1, those that were withdrawn too."""

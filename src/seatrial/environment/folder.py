@@ -6,8 +6,8 @@ import os
 import shutil
 import stat
 import tempfile
-import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from seatrial.environment.failure import FixtureError, TrialOver
@@ -25,9 +25,11 @@ class TrialFolder:
     _path: Path | None = None
     _removed = False
 
-    def __init__(self, parent: Callable[[], Path] | None = None) -> None:
+    def __init__(self, parent: Callable[[], Path] | None, lock: AbstractContextManager[object]) -> None:
+        """`parent` gives the folder that it is made in (None: where the system keeps temporary files); `lock` is that
+        of the trial."""
         self._parent = parent
-        self._lock = threading.Lock()
+        self._lock = lock
 
     @property
     def path(self) -> Path:

@@ -23,14 +23,15 @@ OPEN = "open"
 class Handoffs:
     """Those among the events of one trial."""
 
+    active_agent: str | None = None
+    """Target of the last completed one; None before the first."""
+    _by_tool: frozenset[int] = frozenset()
+    """Numbers of those that calls of tools made."""
+    _told: frozenset[int] = frozenset()
+    """Numbers of those of them that somebody told of once more, as a hand-off."""
+
     def __init__(self, entries: Entries) -> None:
-        self.active_agent: str | None = None
-        """Target of the last completed one; None before the first."""
         self._entries = entries
-        self._by_tool: set[int] = set()
-        """Numbers of those that calls of tools made."""
-        self._told: set[int] = set()
-        """Numbers of those of them that somebody told of once more, as a hand-off."""
 
     def add(
         self,
@@ -72,8 +73,9 @@ class Handoffs:
 
     def opened(self, number: int) -> None:
         """A call of a tool has made it, and has not ended."""
-        self._by_tool.add(number)
-        self._entries.fill(number, **{OPEN: True})
+        with self._entries.lock:
+            self._by_tool |= {number}
+            self._entries.fill(number, **{OPEN: True})
 
     def settle(self, number: int, *, completed: bool) -> None:
         """Only now it is known whether it was completed; who has the conversation follows."""
@@ -96,9 +98,10 @@ class Handoffs:
         is told now."""
         number = self._just_by_tool(target)
         if number is not None:
-            self._told.add(number)
             more = {"reason": reason, "context": None if context is None else to_json(context)}
-            self._entries.fill(number, **{name: value for name, value in more.items() if value is not None})
+            with self._entries.lock:
+                self._told |= {number}
+                self._entries.fill(number, **{name: value for name, value in more.items() if value is not None})
         return number
 
     def _just_by_tool(self, target: str) -> int | None:

@@ -54,26 +54,29 @@ _MAYBE = (str, type(None))
 class LiveRecorder:
     """Collects the events of one trial as they happen."""
 
-    def __init__(self, step_limit: int | None = None) -> None:
+    limit_reached: bool = False
+    ordered: bool = True
+    """False once tool calls and hand-offs were reported without their common order."""
+    _model_calls: int = 0
+    _tool_calls: int = 0
+    _over: bool = False
+
+    def __init__(self, step_limit: int | None = None, identity: Callable[[], str | None] = lambda: None) -> None:
+        """`identity` tells who acts before the first hand-off, for tool calls that hand over."""
         self.step_limit = step_limit
-        self.limit_reached = False
-        self.ordered = True
-        """False once tool calls and hand-offs were reported without their common order."""
+        self.identity = identity
         self.observes: set[Observable] = set()
         """What this trial could see beyond the adapter's own set."""
         self.unobserved: dict[Observable, str] = {}
         """Why this trial could not see what it did not."""
-        self.identity: Callable[[], str | None] = lambda: None
-        """Who acts before the first hand-off, for tool calls that hand over."""
-        self.spending = Spending()
-        """What its model calls cost, and when it must stop."""
+        self.problems: list[str] = []
+        """What went wrong when the events were made final: they are not all that happened."""
+        self._attempts: dict[str, int] = defaultdict(int)
         self._entries = Entries()
         self._handoffs = Handoffs(self._entries)
         self._lock = self._entries.lock
-        self._model_calls = 0
-        self._tool_calls = 0
-        self._attempts: dict[str, int] = defaultdict(int)
-        self._over = False
+        self.spending = Spending(self._lock)
+        """What its model calls cost, and when it must stop."""
 
     # --- what is there ---------------------------------------------------------------------------------------------
 

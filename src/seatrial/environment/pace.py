@@ -41,7 +41,7 @@ class Rates:
         per_minute |= {("tool", name): rate for name, rate in self.spec.tools.items()}
         self._gaps = {key: 60 / rate.requests_per_minute for key, rate in per_minute.items()}
         self._free_at: dict[tuple[str, str], float] = {}
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
 
     def __reduce__(self) -> tuple[type[Rates], tuple[RatesSpec]]:
         """In another process the limits hold there, apart from here."""
@@ -59,7 +59,7 @@ class Rates:
     def turn(self, kind: Kind, name: str) -> tuple[float, float]:
         """Take the next turn: (now, when it comes), by `clock`."""
         key = (kind, name)
-        with self._lock:
+        with self.lock:
             now = self.clock()
             at = max(now, self._free_at.get(key, now))
             self._free_at[key] = at + self._gaps[key]
@@ -79,9 +79,8 @@ class Pace:
     """Seconds in which at least one call waited, those that are waiting now included."""
     _until = float("-inf")
 
-    def __init__(self, rates: Rates | None = None) -> None:
-        self.rates = rates or _NO_RATES
-        self._lock = threading.Lock()
+    def __init__(self, rates: Rates = _NO_RATES) -> None:
+        self.rates = rates
 
     def limited(self, kind: Kind, name: str | None) -> bool:
         """Whether calls of this model or tool have to wait at all."""
@@ -107,7 +106,7 @@ class Pace:
         return at - self.rates.clock()
 
     def _count(self, start: float, end: float) -> None:
-        with self._lock:
+        with self.rates.lock:
             alone = max(0.0, end - max(start, self._until))
             self._until = max(self._until, end)
             self.waited_s += alone

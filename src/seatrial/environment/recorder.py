@@ -27,12 +27,8 @@ __all__ = ["Recorder", "StepLimitReached", "error_text", "is_handoff_tool", "lim
 class Recorder(LiveRecorder):
     """Collects the events of one trial."""
 
-    def __init__(self, step_limit: int | None = None) -> None:
-        super().__init__(step_limit)
-        self.on_freeze: Callable[[], None] | None = None
-        """Called once, before the events are final: for an adapter that learns late what happened."""
-        self.problems: list[str] = []
-        """What went wrong when the events were made final: they are not all that happened."""
+    on_freeze: Callable[[], None] | None = None
+    """Called once, before the events are final: for an adapter that learns late what happened."""
 
     def freeze(self) -> tuple[Event, ...]:
         """The events so far. A tool call that never ended has failed with `never ended`; a hand-off whose tool never

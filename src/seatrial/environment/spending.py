@@ -9,8 +9,8 @@ knows is not called: the trial ends before its call, where an adapter sees it co
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from types import MappingProxyType
 
 from seatrial.core.trace import Usage
@@ -32,12 +32,13 @@ class Spending:
     unpriced: str | None = None
     """The model that was not called because its price is unknown."""
 
-    def __init__(self) -> None:
+    def __init__(self, lock: AbstractContextManager[object]) -> None:
+        """`lock` is that of the record which it belongs to."""
         self.estimates: dict[int, float] = {}
         """What the agent itself said that a turn cost, by the turn's number."""
         self._calls: dict[int, float] = {}
         """What the model calls of each turn cost, as far as that is known."""
-        self._lock = threading.Lock()
+        self._lock = lock
 
     @property
     def over(self) -> bool:

@@ -17,6 +17,7 @@ from contextvars import ContextVar
 from functools import partial
 from os import PathLike
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, TypeVar, cast
 
 from seatrial.core.agent_run import HandoffEvent, ModelCall, ToolCall
@@ -74,11 +75,21 @@ def running_trial() -> TrialEnvironment | None:
 class TrialEnvironment:
     """One trial's own surroundings. `seatrial.current_trial()`, factories and Python fixtures get this object."""
 
+    replayed_elsewhere: int = 0
+    """Model calls that were answered from cassettes where this trial's spans were made."""
+    capture_hidden: bool = True
+    """Whether frameworks behind a plain function are recorded; False where another adapter sees it all."""
+    model_base_urls: Mapping[str, str] = MappingProxyType({})
+    """Where this trial's model calls go, by the variable or the name in `model_proxy.upstreams`."""
+    _template_used: Path | None = None
+    _fixture: PythonFixture | None = None
+    _watcher: Watcher | None = None
+    _tools_made: Toolbox | None = None
+
     def __init__(
         self,
         case: Case,
         spec: FixtureSpec = NO_FIXTURE,
-        *,
         trial_index: int = 1,
         seed: int = 0,
         config: Mapping[str, Any] | None = None,
@@ -92,20 +103,13 @@ class TrialEnvironment:
         """For whatever the agent or fixture draws by chance: the same for the same run seed, case and trial."""
         self.config: Mapping[str, Any] = {} if config is None else config
         """The agent's settings from seatrial.yaml, as its factory gets them."""
-        self.recorder = Recorder(step_limit=case.limits.steps)
         self.log = Log()
         """What is printed where this is the current trial, once a run captures it."""
-        self.replayed_elsewhere = 0
-        """Model calls that were answered from cassettes where this trial's spans were made."""
-        self.capture_hidden = True
-        """Whether frameworks behind a plain function are recorded; False where another adapter sees it all."""
         self.pace = Pace()
         """Holds calls back where the project limits their rate."""
-        self.model_base_urls: Mapping[str, str] = {}
-        """Where this trial's model calls go, by the variable or the name in `model_proxy.upstreams`."""
-        self.faults: list[Any] = list(spec.faults)
+        self.faults: list[Any] = [*spec.faults]
         """FaultSpec or mappings; what a Python fixture leaves here is in force."""
-        self.approvals: list[Any] = list(spec.approvals)
+        self.approvals: list[Any] = [*spec.approvals]
         """ApprovalRule or mappings, likewise."""
         self.outcome: Any = spec.outcome
         """Observers by outcome key, or one callable that gives the whole outcome."""
@@ -113,17 +117,11 @@ class TrialEnvironment:
         self._spec = spec
         self._scratch = scratch
         self._sources = sources
-        self._template_used: Path | None = None
+        self._use_stand_ins = tools_mode == "stand_in"
         self._parts: dict[str, Any] = {}
         self._lock = threading.RLock()
-        self._folder = TrialFolder(scratch)
-        self._fixture: PythonFixture | None = None
-        self._watcher: Watcher | None = None
-        self.recorder.identity = partial(_named_agent, self._parts, spec)
-        self._use_stand_ins = tools_mode == "stand_in"
-        self._tools_made: Toolbox | None = None
-        if spec.faults or spec.approvals:
-            self._put_in_force()
+        self._folder = TrialFolder(scratch, self._lock)
+        self.recorder = Recorder(case.limits.steps, partial(_named_agent, self._parts, spec))
 
     # --- what it is ------------------------------------------------------------------------------------------------
 
@@ -164,8 +162,10 @@ class TrialEnvironment:
             case_input=self._case.input,
             pace=self.pace,
         )
-        toolbox.faults, toolbox.approvals = Faults((), self.seed), Approvals((), self._case.input)
-        for name, rules in self._spec.tools.items():
+        spec = self._spec
+        toolbox.faults = Faults(spec.faults, self.seed)
+        toolbox.approvals = Approvals(spec.approvals, self._case.input)
+        for name, rules in spec.tools.items():
             toolbox.set_stand_in(name, rules)
         return toolbox
 
@@ -349,6 +349,12 @@ class TrialEnvironment:
         spec = self._spec
         if self._sources is not None:
             _check_unchanged(self._sources)
+        if spec.may_block:
+            self._make_declared(spec)
+        if (spec.tools or self._tools_made is not None) and self._toolbox.names:
+            self.recorder.observe(Observable.TOOL_CALLS)
+
+    def _make_declared(self, spec: FixtureSpec) -> None:
         if spec.watch.globals:
             self._watcher = Watcher(spec.watch.globals, f"{self._case.id}#{self.trial_index}")
         if spec.database is not None:
@@ -359,8 +365,6 @@ class TrialEnvironment:
                 _ = self.workdir
         if spec.function is not None:
             self._run_python_fixture(spec.function)
-        if (spec.tools or self._tools_made is not None) and self._toolbox.names:
-            self.recorder.observe(Observable.TOOL_CALLS)
 
     def _run_python_fixture(self, location: str) -> None:
         self._fixture = PythonFixture(fixture_function(location, self._spec.folder))
@@ -405,8 +409,10 @@ class TrialEnvironment:
 
     def sources_changed(self) -> list[tuple[str, str]]:
         """What this trial's reset came from and that is no longer as it was: (`fixture` or `database`, what)."""
-        found = [] if self._sources is None else self._sources.changed()
-        changed = [("fixture", f"{name} of the fixture {self.fixture_name} was changed") for name in found]
+        changed: list[tuple[str, str]] = []
+        if self._sources is not None:
+            found = self._sources.changed()
+            changed.extend(("fixture", f"{name} of the fixture {self.fixture_name} was changed") for name in found)
         if self._template_used is not None and not is_intact(self._template_used):
             changed.append(("database", f"the template database of the fixture {self.fixture_name} was changed"))
         return changed

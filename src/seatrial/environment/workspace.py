@@ -35,12 +35,5 @@ class FileFixture:
     def environment(self, trial_index: int, seed: int) -> TrialEnvironment:
         """A trial's own surroundings, not yet set up."""
         return TrialEnvironment(
-            self.case,
-            self.spec,
-            trial_index=trial_index,
-            seed=seed,
-            config=self.config,
-            tools_mode=self.tools_mode,
-            scratch=self.scratch,
-            sources=self.sources,
+            self.case, self.spec, trial_index, seed, self.config, self.tools_mode, self.scratch, self.sources
         )

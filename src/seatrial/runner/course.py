@@ -75,7 +75,12 @@ def own_time(pace: Pace) -> float:
 
 def utc_now() -> str:
     """UTC, ISO 8601 with Z, to the millisecond."""
-    second, thousandth = divmod(time.time_ns() // 1_000_000, 1000)
+    return _thousandth(time.time_ns() // 1_000_000)
+
+
+@lru_cache(maxsize=4)  # many trials start within one thousandth, if they take no time
+def _thousandth(timestamp: int) -> str:
+    second, thousandth = divmod(timestamp, 1000)
     return f"{_second(second)}.{thousandth:03d}Z"
 
 

@@ -83,7 +83,8 @@ class TrialAttempt:
         settings: TrialSettings,
         attempt: int = 1,
     ) -> None:
-        seed = seed_of(settings.seed, planned.case.id, trial_index)
+        case_id = planned.case.id
+        seed = seed_of(settings.seed, case_id, trial_index)
         self.planned = planned
         self.environment: TrialEnvironment = planned.fixture.environment(trial_index, seed)
         self.on_agent: Callable[[bool], None] = _nothing
@@ -93,17 +94,18 @@ class TrialAttempt:
         self._agent = agent
         self._settings = settings
         self._numbers = {"trial_index": trial_index, "attempt": attempt}
-        self._course = Course(started=utc_now(), seed=seed)
-        self._watch = Watch(settings.surroundings, planned.case.id, trial_index)
+        self._course = Course(utc_now(), seed)
+        self._watch = Watch(settings.surroundings, case_id, trial_index)
         self._pid = os.getpid()
-        spending, pace = self.environment.recorder.spending, self.environment.pace
+        spending = self.environment.recorder.spending
         spending.prices, spending.limit_usd = settings.prices, planned.case.limits.cost_usd
         spending.priced_only = settings.priced_only
-        pace.rates = settings.rates or pace.rates
-        self._recording: Recording | None = None
+        if settings.rates is not None:
+            self.environment.pace.rates = settings.rates
         self.environment.model_base_urls = settings.model_urls
+        self._recording: Recording | None = None
         if settings.proxy is not None:
-            self._recording = Recording(settings.proxy, (planned.case.id, trial_index, attempt))
+            self._recording = Recording(settings.proxy, (case_id, trial_index, attempt))
             self.environment.model_base_urls = self._recording.urls()
 
     @property
@@ -257,10 +259,11 @@ async def run_trial(
 class Watch:
     """A trial under the eyes of the surroundings, if there are any."""
 
+    _begun: bool = False
+
     def __init__(self, surroundings: Surroundings | None, case_id: str, trial_index: int) -> None:
         self._surroundings = surroundings
         self._trial = f"{case_id}#{trial_index}"
-        self._begun = False
 
     def begin(self) -> None:
         """The trial starts."""

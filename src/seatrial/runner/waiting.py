@@ -51,45 +51,37 @@ def _wake(turn: asyncio.Future[None]) -> None:
 
 
 class Turns:
-    """A TrialSource for many workers: whoever finds no trial now waits until one has ended."""
+    """A TrialSource for many workers: whoever finds no trial now waits until one has ended. Whoever owns it guards it
+    with a lock."""
 
     def __init__(self, source: TrialSource) -> None:
         self._source = source
         self._in_flight = 0
         self._line = _Line()
-        self._lock = threading.Lock()
-
-    async def next(self) -> tuple[PlannedCase, int] | None:
-        """The next trial; None when no trial is in flight and the source has none: then there will be none."""
-        while isinstance(given := self.ask(), asyncio.Future):
-            await given
-        return given
 
     def ask(self) -> tuple[PlannedCase, int] | asyncio.Future[None] | None:
-        """As `next`; while there is no trial now, what to wait for (in the running loop) before asking again."""
-        with self._lock:
-            trial = self._source.next()
-            if trial is not None:
-                self._in_flight += 1
-                self._line.wake()  # where this one came from there may be more
-                return trial
-            if self._in_flight:
-                return self._line.join()
-            while self._line.wake():
-                pass
-            return None
+        """The next trial; while there is none now, what to wait for (in the running loop) before asking again. None
+        when no trial is in flight and the source has none: then there will be none."""
+        trial = self._source.next()
+        if trial is not None:
+            self._in_flight += 1
+            self._line.wake()  # where this one came from there may be more
+            return trial
+        if self._in_flight:
+            return self._line.join()
+        while self._line.wake():
+            pass
+        return None
 
     def leave(self, turn: asyncio.Future[None]) -> None:
         """Whoever waited for this is given up: nobody is woken in vain."""
-        with self._lock:
-            self._line.leave(turn)
+        self._line.leave(turn)
 
     def finished(self, record: Counted) -> None:
         """A trial ended; someone may go on."""
-        with self._lock:
-            self._in_flight -= 1
-            self._source.finished(record)
-            self._line.wake()
+        self._in_flight -= 1
+        self._source.finished(record)
+        self._line.wake()
 
 
 class Places:

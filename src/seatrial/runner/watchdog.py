@@ -174,9 +174,10 @@ class LoopThread(Generic[Owner]):
 
     def _left(self, task: Task) -> None:
         error = None if task.cancelled() else task.exception()
-        if task not in self._crew:
+        hired = self._crew.pop(task, None)
+        if hired is None:
             return
-        owner, hold = self._crew.pop(task)
+        owner, hold = hired
         if not hold.let_go and (task.cancelled() or (error is None and task.result())):
             self._employ(owner, hold)
         elif self._over.done():

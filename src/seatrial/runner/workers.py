@@ -67,14 +67,17 @@ class _Job:
     """In progress."""
     end: Mapping[str, Any] | None = None
     """How that was cut short, when it was."""
+    number: int = 1
+    """Of the attempt."""
+    broken_off: int = 0
+    """Attempts so far that count against no retry."""
 
     def __init__(self, planned: PlannedCase, index: int, before: Earlier) -> None:
         self.planned, self.index = planned, index
-        place = planned.case.id, index
-        self.number = before.attempts.get(place, 0) + 1
-        """Of the attempt."""
-        self.broken_off = before.broken_off.get(place, 0)
-        """Attempts so far that count against no retry."""
+        if before.attempts:
+            place = planned.case.id, index
+            self.number += before.attempts.get(place, 0)
+            self.broken_off = before.broken_off.get(place, 0)
 
     @property
     def name(self) -> str:
@@ -85,11 +88,6 @@ class _Job:
         if self.attempt is not None:
             self.end = self.end or end
             self.attempt.cut_short(**self.end)
-
-    def begun(self, begin: Begin) -> Attempt:
-        """The attempt to go on with."""
-        self.attempt = self.attempt or begin(self.planned, self.index, self.number)
-        return self.attempt
 
     def ended(self, record: TrialRecord) -> TrialRecord:
         """The attempt is over; gives its record as it is to be kept."""
@@ -226,7 +224,8 @@ class Running:
             worker.turn = None
             if worker.replaced or self._stop.requested:
                 return None, None
-            if worker.job is None:
+            job = worker.job
+            if job is None:
                 given = self._turns.ask()
                 if isinstance(given, asyncio.Future):
                     worker.turn = given
@@ -234,10 +233,13 @@ class Running:
                 if given is None:
                     worker.over = True
                     return None, None
-                worker.job, worker.over = _Job(*given, self._repeating.before), False
-            if worker.job.pause_s:
-                return None, self._paused(worker.job)
-            return worker.job.begun(self._begin), None
+                worker.job = job = _Job(*given, self._repeating.before)
+                worker.over = False
+            if job.pause_s:
+                return None, self._paused(job)
+            if job.attempt is None:
+                job.attempt = self._begin(job.planned, job.index, job.number)
+            return job.attempt, None
 
     async def _paused(self, job: _Job) -> None:
         await self._repeating.sleep(job.pause_s)
