@@ -53,6 +53,25 @@ def test_events_are_numbered_as_they_begin_and_end_in_any_order() -> None:
     assert [event.result for event in (one, two, three)] == [1, 2, 3]
 
 
+def test_what_one_trial_came_to_is_no_other_trials() -> None:
+    recorder, other = Recorder(step_limit=2), Recorder(step_limit=2)
+    recorder.turn = 2
+    recorder.end_tool_call(recorder.begin_tool_call("transfer_to_boss", {"reason": "limit"}), result="ok")
+    recorder.report_turn((), (HandoffEvent("agent", "boss"), ToolCall("look"), ToolCall("look")))
+    with pytest.raises(StepLimitReached):
+        recorder.begin_tool_call("look")
+    recorder.lacks(Observable.APPROVALS, "nobody asks")
+    recorder.estimate(0.5)
+    recorder.spending.limit_usd = 0.1
+    recorder.end()
+    assert (recorder.active_agent, recorder.limit_reached, recorder.spending.over) == ("boss", True, True)
+    assert (other.turn, other.active_agent, other.limit_reached, other.ordered) == (1, None, False, True)
+    assert (other.observes, other.unobserved, other.spending.estimates, other.spending.over) == (set(), {}, {}, False)
+    other.begin_tool_call("look")
+    other.end_tool_call(other.begin_tool_call("look"))
+    assert [event.number for event in other.freeze()] == [1, 2]
+
+
 def test_calls_are_built_as_validation_builds_them() -> None:
     recorder = Recorder()
     recorder.report(ToolCall("a", {"n": 1}, result="r", call_id="1", agent="x"))

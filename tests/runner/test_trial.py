@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -508,6 +509,13 @@ def test_what_the_agent_estimates_wins_over_the_price_table() -> None:
         return AgentRun("x", usage=[{"model": "m", "input": 1, "output": 1}], estimated_cost_usd=0.5)
 
     assert trial(agent, prices={"m": Price(input=1, output=1)})[0].cost_usd == 0.5
+
+
+def test_a_trial_started_between_its_beginning_and_its_end_to_the_millisecond() -> None:
+    for _ in range(3):
+        before = datetime.now(UTC)
+        started = datetime.fromisoformat(trial(str.upper)[0].started)
+        assert before.replace(microsecond=before.microsecond // 1000 * 1000) <= started <= datetime.now(UTC)
 
 
 def test_seeds_differ_between_trials_and_cases_and_repeat_for_the_same() -> None:

@@ -6,9 +6,9 @@ it in. All of it from any thread.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 from seatrial.core.trace import (
@@ -25,7 +25,10 @@ from seatrial.core.trace import (
     Usage,
 )
 
-__all__ = ["Entries", "Entry", "kind_name"]
+__all__ = ["Entries", "Entry", "Lock", "kind_name"]
+
+Lock = AbstractContextManager[object]
+"""A trial has one, which its parts share; a thread that holds it may take it once more."""
 
 Entry = tuple[type, dict[str, Any]]
 """Kind and fields of one event. Its fields change as long as the trial lasts."""
@@ -53,8 +56,8 @@ class Entries:
     on_change: Callable[[dict[str, Any]], None] | None = None
     """Called with every change as it happens, as JSON data that `apply` takes."""
 
-    def __init__(self) -> None:
-        self.lock = threading.RLock()
+    def __init__(self, lock: Lock) -> None:
+        self.lock = lock
         self.all: list[Entry] = []
         """Event number n stands at n - 1, those that were withdrawn too."""
         self.withdrawn: list[int] = []

@@ -7,9 +7,9 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
 
+from seatrial.environment.entries import Lock
 from seatrial.environment.failure import FixtureError, TrialOver
 
 __all__ = ["TrialFolder", "copy_into", "remove_tree"]
@@ -25,9 +25,8 @@ class TrialFolder:
     _path: Path | None = None
     _removed = False
 
-    def __init__(self, parent: Callable[[], Path] | None, lock: AbstractContextManager[object]) -> None:
-        """`parent` gives the folder that it is made in (None: where the system keeps temporary files); `lock` is that
-        of the trial."""
+    def __init__(self, parent: Callable[[], Path] | None, lock: Lock) -> None:
+        """`parent` gives the folder that it is made in; None: where the system keeps temporary files."""
         self._parent = parent
         self._lock = lock
 

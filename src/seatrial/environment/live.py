@@ -6,6 +6,7 @@ trace.
 
 from __future__ import annotations
 
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -27,7 +28,7 @@ from seatrial.core.trace import (
     ToolCallEvent,
     Usage,
 )
-from seatrial.environment.entries import Entries
+from seatrial.environment.entries import Entries, Lock
 from seatrial.environment.failure import TrialOver, error_text
 from seatrial.environment.handing_over import asked_handoff, is_handoff_tool
 from seatrial.environment.handoffs import OPEN, Handoffs
@@ -61,10 +62,16 @@ class LiveRecorder:
     _tool_calls: int = 0
     _over: bool = False
 
-    def __init__(self, step_limit: int | None = None, identity: Callable[[], str | None] = lambda: None) -> None:
-        """`identity` tells who acts before the first hand-off, for tool calls that hand over."""
+    def __init__(
+        self,
+        step_limit: int | None = None,
+        identity: Callable[[], str | None] = lambda: None,
+        lock: Lock | None = None,
+    ) -> None:
+        """`identity` tells who acts before the first hand-off, for tool calls that hand over; `lock` is the trial's."""
         self.step_limit = step_limit
         self.identity = identity
+        self._lock = lock or threading.RLock()
         self.observes: set[Observable] = set()
         """What this trial could see beyond the adapter's own set."""
         self.unobserved: dict[Observable, str] = {}
@@ -72,9 +79,8 @@ class LiveRecorder:
         self.problems: list[str] = []
         """What went wrong when the events were made final: they are not all that happened."""
         self._attempts: dict[str, int] = defaultdict(int)
-        self._entries = Entries()
+        self._entries = Entries(self._lock)
         self._handoffs = Handoffs(self._entries)
-        self._lock = self._entries.lock
         self.spending = Spending(self._lock)
         """What its model calls cost, and when it must stop."""
 

@@ -10,11 +10,11 @@ knows is not called: the trial ends before its call, where an adapter sees it co
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from types import MappingProxyType
 
 from seatrial.core.trace import Usage
 from seatrial.core.usage import Price, cost_of_usage
+from seatrial.environment.entries import Lock
 
 __all__ = ["CostLimitReached", "Spending"]
 
@@ -32,8 +32,7 @@ class Spending:
     unpriced: str | None = None
     """The model that was not called because its price is unknown."""
 
-    def __init__(self, lock: AbstractContextManager[object]) -> None:
-        """`lock` is that of the record which it belongs to."""
+    def __init__(self, lock: Lock) -> None:
         self.estimates: dict[int, float] = {}
         """What the agent itself said that a turn cost, by the turn's number."""
         self._calls: dict[int, float] = {}

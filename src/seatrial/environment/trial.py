@@ -121,7 +121,7 @@ class TrialEnvironment:
         self._parts: dict[str, Any] = {}
         self._lock = threading.RLock()
         self._folder = TrialFolder(scratch, self._lock)
-        self.recorder = Recorder(case.limits.steps, partial(_named_agent, self._parts, spec))
+        self.recorder = Recorder(case.limits.steps, partial(_named_agent, self._parts, spec), self._lock)
 
     # --- what it is ------------------------------------------------------------------------------------------------
 
