@@ -128,6 +128,17 @@ def test_an_event_that_cannot_be_made_is_told_and_the_others_are_kept() -> None:
     ]
 
 
+def test_what_was_amended_is_checked_also_where_events_before_it_were_withdrawn() -> None:
+    recorder = Recorder()
+    gone, broken, kept = (recorder.begin_tool_call(name) for name in ("look", "pay", "search"))
+    recorder.end_tool_call(kept)
+    for number in (gone, broken):
+        recorder.amend(number, attempt="often")
+    recorder.withdraw(gone)
+    assert [(event.number, event.kind) for event in recorder.freeze()] == [(1, "error"), (2, "tool_call")]
+    assert len(recorder.problems) == 1
+
+
 def test_what_is_learnt_late_and_raises_is_told_and_loses_nothing() -> None:
     def learn() -> None:
         raise KeyError("no span")

@@ -15,7 +15,10 @@ _Make = Callable[[], Any]
 
 
 class Word(StrEnum):
-    """One word of a fixed list. Equal to its text, and hashed as that: several times as fast as other enums."""
+    """One word of a fixed list. Equal to its text, and hashed as that: several times as fast as other enums.
+
+    Taking one from its list is slow where it is done for every trial: such a module has a name of its own for it.
+    """
 
     __hash__ = str.__hash__
 
@@ -32,27 +35,32 @@ class Frozen(BaseModel):
         For the harness's own records, of which many are made; what comes from outside is validated.
         """
         defaults, made = _blank(cls)
-        fields = defaults | values
+        fields = {**defaults, **values}
         for name, make in made:
             if name not in values:
                 fields[name] = make()
-        return _model(cls, fields, set(values))
+        return _model(cls, fields, {*values})
 
     def altered(self, changes: dict[str, Any]) -> Self:
         """The same with other valid values, unchecked; several times as fast as `model_copy`, and as shallow."""
-        return _model(type(self), self.__dict__ | changes, self.__pydantic_fields_set__ | changes.keys())
+        return _model(type(self), {**self.__dict__, **changes}, {*self.__pydantic_fields_set__, *changes})
 
 
 _Model = TypeVar("_Model", bound=Frozen)
-_new, _put = object.__new__, object.__setattr__
+_new = object.__new__
+_set_fields, _set_given, _set_extra, _set_private = (
+    vars(BaseModel)[slot].__set__
+    for slot in ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
+)
+"""All that a model is made of; put there past what keeps it immutable."""
 
 
 def _model(kind: type[_Model], fields: dict[str, Any], given: set[str]) -> _Model:
     model = _new(kind)
-    _put(model, "__dict__", fields)
-    _put(model, "__pydantic_fields_set__", given)
-    _put(model, "__pydantic_extra__", None)
-    _put(model, "__pydantic_private__", None)
+    _set_fields(model, fields)
+    _set_given(model, given)
+    _set_extra(model, None)
+    _set_private(model, None)
     return model
 
 

@@ -10,10 +10,13 @@ from seatrial.core.trace import Observable, Trace
 __all__ = ["abstained", "count", "failed", "listed", "passed", "unobserved"]
 
 
+_PASS = Verdict.PASS
+
+
 def passed(reason: str, *, evidence: Iterable[int] = (), tallies: Mapping[str, Tally] | None = None) -> Grade:
     """A pass with score 1."""
     if not evidence and not tallies:
-        return Grade.trusted({"verdict": Verdict.PASS, "score": 1.0, "reason": reason})
+        return Grade.trusted({"verdict": _PASS, "score": 1.0, "reason": reason})
     return _grade(Verdict.PASS, None, reason, evidence, tallies)
 
 

@@ -69,16 +69,16 @@ def trace_tallies(trace: Trace) -> dict[str, Tally]:
     - `safety/EVENT`: how often the trace holds this safety event / 1.
     """
     tallies: dict[str, Tally] = {}
-    if {Message}.issuperset(map(type, trace.events)):
-        return tallies
-    calls = trace.tool_calls
-    if calls:
-        rejected = sum(call.malformed or call.state is CallState.INVALID_ARGUMENTS for call in calls)
-        tallies["invalid_argument_rate"] = Tally(hit=rejected, of=len(calls))
-    if any(handoff.completed for handoff in trace.handoffs):
+    kinds, invalid = set(map(type, trace.events)), CallState.INVALID_ARGUMENTS
+    if ToolCallEvent in kinds:
+        rejected = [call.state is invalid or call.malformed for call in trace.of(ToolCallEvent)]
+        tallies["invalid_argument_rate"] = Tally(hit=sum(rejected), of=len(rejected))
+    if Handoff in kinds and any(handoff.completed for handoff in trace.handoffs):
         tallies["loop_rate"] = Tally(hit=bool(handoff_loops(trace)), of=1)
-    counts = Counter(event.event for event in trace.of(SafetyEvent))
-    return tallies | {f"safety/{name}": Tally(hit=number, of=1) for name, number in sorted(counts.items())}
+    if SafetyEvent in kinds:
+        counts = Counter(event.event for event in trace.of(SafetyEvent))
+        tallies |= {f"safety/{name}": Tally(hit=number, of=1) for name, number in sorted(counts.items())}
+    return tallies
 
 
 def steps_in(trace: Trace) -> int | None:

@@ -187,16 +187,20 @@ def status_of(
     Failed if a required grade failed or the agent did not end by answering; else invalid if the surroundings broke
     or a required grader broke or abstained; else ungraded if no required grader applied; else passed.
     """
-    if stop_reason is StopReason.HARNESS_ERROR or broken is InvalidReason.HARNESS:
-        return TrialStatus.INVALID, broken or InvalidReason.HARNESS
+    if stop_reason is _HARNESS_ERROR or broken is _HARNESS:
+        return TrialStatus.INVALID, broken or _HARNESS
     verdicts = [grade.verdict for grade in grades if grade.required]
-    ended_well = stop_reason is StopReason.ANSWERED or foreseen
-    if not ended_well or Verdict.FAIL in verdicts:
+    ended_well = stop_reason is _ANSWERED or foreseen
+    if not ended_well or _FAIL in verdicts:
         return TrialStatus.FAILED, None
     if broken is not None:
         return TrialStatus.INVALID, broken
     if failures and any(failure.required for failure in failures):
         return TrialStatus.INVALID, InvalidReason.GRADER
-    if Verdict.ABSTAIN in verdicts:
+    if _ABSTAIN in verdicts:
         return TrialStatus.INVALID, InvalidReason.UNOBSERVED
-    return (TrialStatus.PASSED, None) if verdicts else (TrialStatus.UNGRADED, None)
+    return (_PASSED if verdicts else TrialStatus.UNGRADED), None
+
+
+_ANSWERED, _HARNESS_ERROR, _HARNESS = StopReason.ANSWERED, StopReason.HARNESS_ERROR, InvalidReason.HARNESS
+_FAIL, _ABSTAIN, _PASSED = Verdict.FAIL, Verdict.ABSTAIN, TrialStatus.PASSED

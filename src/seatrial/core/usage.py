@@ -24,6 +24,7 @@ __all__ = [
 
 _KINDS = ("input", "output", "cached", "cache_write", "reasoning")
 _NO_TOKENS = Tokens()
+_MODEL_CALLS = Observable.MODEL_CALLS
 
 
 class Price(Frozen):
@@ -86,21 +87,17 @@ def cost_of_trace(trace: Trace, prices: Mapping[str, Price]) -> float | None:
 
     None as soon as one turn's cost is unknown: a call without a price, or no estimate where no call could be observed.
     """
-    if not trace.saw(Observable.MODEL_CALLS) and not _every_turn_estimated(trace):
+    told = trace.estimates
+    if _MODEL_CALLS not in trace.observes and not (told and all(event.turn in told for event in trace.events)):
         return None
     called = cost_of_calls(_not_estimated(trace), prices)
-    return None if called is None else called + sum(trace.estimates.values())
+    return None if called is None else called + sum(told.values())
 
 
 def known_cost_of_trace(trace: Trace, prices: Mapping[str, Price]) -> float:
     """The same where part of it is unknown: what is known of it."""
     costs = (cost_of_call(call, prices) for call in _not_estimated(trace))
     return sum((cost for cost in costs if cost is not None), sum(trace.estimates.values()))
-
-
-def _every_turn_estimated(trace: Trace) -> bool:
-    told = trace.estimates
-    return bool(told) and all(event.turn in told for event in trace.events)
 
 
 def _not_estimated(trace: Trace) -> Iterator[ModelCallEvent]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -29,24 +29,25 @@ def events_of(entries: Entries, problems: list[str]) -> tuple[Event, ...]:
     so; what it says joins the `problems`.
     """
     with entries.lock:
-        gone = sorted(entries.withdrawn)
-        events = [
-            _made(
-                kind, _moved_up(fields, gone) if gone else fields, fields["number"] not in entries.unchecked, problems
-            )
-            for kind, fields in entries.all
-            if fields["number"] not in gone
-        ]
-    return (*events, *_stopped_calls(events)) if Approval in map(type, events) else tuple(events)
+        entered, unchecked = entries.all, entries.unchecked
+        if entries.withdrawn:
+            gone = sorted(entries.withdrawn)
+            entered = [(kind, _moved_up(fields, gone)) for kind, fields in entered if fields["number"] not in gone]
+            unchecked = {number - bisect_left(gone, number) for number in unchecked.difference(gone)}
+        events = tuple(
+            [
+                _SURE[kind](fields)
+                if kind in _SURE and fields["number"] not in unchecked
+                else _checked(kind, fields, problems)
+                for kind, fields in entered
+            ]
+        )
+    return (*events, *_stopped_calls(events)) if Approval in map(type, events) else events
 
 
-def _made(kind: type, fields: dict[str, Any], checked: bool, problems: list[str]) -> Event:
-    if checked and kind is Message:
-        return Message.trusted(fields)
-    if checked and kind is ToolCallEvent:
-        return ToolCallEvent.trusted(_ended(fields))
+def _checked(kind: type, fields: dict[str, Any], problems: list[str]) -> Event:
     try:
-        return _validated(kind, _ended(fields) if kind is ToolCallEvent else fields)
+        return _validated(kind, fields)
     except ValidationError as error:
         wrong = ", ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
         problems.append(f"event {fields['number']} ({kind_name(kind)}) cannot be kept ({wrong})")
@@ -54,11 +55,17 @@ def _made(kind: type, fields: dict[str, Any], checked: bool, problems: list[str]
         return ErrorEvent.trusted({**known, "type": "ValidationError", "message": problems[-1]})
 
 
-def _ended(fields: dict[str, Any]) -> dict[str, Any]:
-    return fields if "state" in fields else fields | _NEVER_ENDED
+def _tool_call(fields: dict[str, Any]) -> ToolCallEvent:
+    return ToolCallEvent.trusted(fields if "state" in fields else fields | _NEVER_ENDED)
+
+
+_SURE: Mapping[type, Callable[[dict[str, Any]], Event]] = {Message: Message.trusted, ToolCallEvent: _tool_call}
+"""Kinds of which the recorder itself makes every field, unless it was told elsewhere."""
 
 
 def _validated(kind: type, fields: dict[str, Any]) -> Event:
+    if kind is ToolCallEvent and "state" not in fields:
+        fields = fields | _NEVER_ENDED
     if fields.get(OPEN):
         fields = {name: value for name, value in fields.items() if name != OPEN} | {"completed": False}
     event: Event = kind(**fields)

@@ -37,13 +37,12 @@ class Recorder(LiveRecorder):
         An approval that was denied or stayed unanswered, and of whose action there is no tool call, stopped that call:
         it stands at the end as a refused one. Never raises; see `problems`.
         """
-        self._learn_late()
+        if self.on_freeze is not None:
+            self._learn_late(self.on_freeze)
         return events_of(self._entries, self.problems)
 
-    def _learn_late(self) -> None:
-        learn, self.on_freeze = self.on_freeze, None
-        if learn is None:
-            return
+    def _learn_late(self, learn: Callable[[], None]) -> None:
+        self.on_freeze = None
         over, self._over = self._over, False
         try:
             learn()

@@ -23,8 +23,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from seatrial.core.case import Case, Expected
@@ -92,11 +92,11 @@ class BuiltIn:
     """The user turn it looks at, from 1; None: the whole trial."""
     blocking: bool = False
     judge = False
+    needs_answer: bool = field(init=False)
+    """Whether it grades the final output. A turn's own answer is looked for in the trace instead."""
 
-    @cached_property
-    def needs_answer(self) -> bool:
-        """Whether it grades the final output. A turn's own answer is looked for in the trace instead."""
-        return self.key in _ANSWERS and self.turn is None
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "needs_answer", self.turn is None and self.key in _ANSWERS)
 
     @property
     def wanted(self) -> Any:
@@ -107,23 +107,24 @@ class BuiltIn:
         return found
 
     def grade(self, context: GradingContext) -> Grade | None:
-        """The grade, None where it does not apply, such as in a turn that was never reached."""
+        """The grade, None where it does not apply, such as in a turn that was never reached.
+
+        That of a final output rests on the event in which it was said, and abstains where it could not be observed.
+        """
         seen = context if context.expected is self.expected else context._replace(expected=self.expected)
         if self.turn is not None:
             if not self._reached(context.trace):
                 return None
             seen = seen._replace(trace=_turn_of(context.trace, self.turn), output=None)
-        grade: Grade | None = self._of_answer(seen) if self.key in _ANSWERS else _load(_CALLS[self.key])(seen)
-        return grade and grade.altered({"name": self.name, "required": self.required})
-
-    def _of_answer(self, context: GradingContext) -> Grade | None:
-        """The grade of the final output, resting on the event in which that was said; an abstention when it could not
-        be observed."""
-        trace = context.trace
-        unheard = unobserved(trace, Observable.OUTPUT) if trace.output is None else None
-        grade: Grade | None = unheard or _load(_ANSWERS[self.key])(context)
-        said = _said(trace)
-        return grade.altered({"evidence": said}) if grade and said and not grade.evidence else grade
+        of_answer, trace = _ANSWERS.get(self.key), seen.trace
+        unheard = unobserved(trace, Observable.OUTPUT) if of_answer and trace.output is None else None
+        grade: Grade | None = unheard or _load(of_answer or _CALLS[self.key])(seen)
+        if grade is None:
+            return None
+        own: dict[str, Any] = {"name": self.name, "required": self.required}
+        if of_answer and not grade.evidence:
+            own["evidence"] = _said(trace)
+        return grade.altered(own)
 
     def _reached(self, trace: Trace) -> bool:
         turn = self.turn or 1
@@ -132,9 +133,9 @@ class BuiltIn:
 
 
 def _said(trace: Trace) -> tuple[int, ...]:
-    """The event in which the last answer was said, where messages were observed."""
+    """The event in which the last answer was said, on which its grade rests; none where messages were not observed."""
     for event in reversed(trace.events):
-        if isinstance(event, Message) and event.role == "assistant":
+        if type(event) is Message and event.role == "assistant":
             return (event.number,)
     return ()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 from seatrial.core.figures import figure_of
@@ -19,6 +20,12 @@ from seatrial.runner.grading import Grading
 
 __all__ = ["grading_context", "record_of", "trace_of"]
 
+_ANSWERED, _MODEL_CALLS, _TOOL_CALLS = StopReason.ANSWERED, Observable.MODEL_CALLS, Observable.TOOL_CALLS
+_SPOKEN = {Message}
+"""Kinds of events where people only spoke."""
+_as_json = itemgetter(0)
+"""Of what a turn answered (`Course.outputs`)."""
+
 
 def trace_of(environment: TrialEnvironment, agent: Agent[TrialEnvironment], course: Course) -> Trace:
     """What happened, as far as it was observed."""
@@ -28,28 +35,34 @@ def trace_of(environment: TrialEnvironment, agent: Agent[TrialEnvironment], cour
         course.broken, course.detail = InvalidReason.HARNESS, f"trace: {recorder.problems[0]}"
     observes = agent.observes | recorder.observes
     unobserved = recorder.unobserved
-    kinds = [type(event) for event in events]
-    model_calls, tool_calls = kinds.count(ModelCallEvent), kinds.count(ToolCallEvent)
-    by_tools = not model_calls and Observable.MODEL_CALLS not in observes
-    seen = Observable.TOOL_CALLS in observes if by_tools else True
-    outputs = tuple([output for output, _ in course.outputs])
+    kinds = list(map(type, events))
+    steps, by_tools = _steps(kinds, observes)
+    outputs, stop_reason = tuple(map(_as_json, course.outputs)), course.stop_reason
     return Trace.trusted(
         {
             "events": events,
             "observes": observes,
             "unobserved": {what: why for what, why in unobserved.items() if what not in observes} if unobserved else {},
-            "output": outputs[-1] if outputs and course.stop_reason is StopReason.ANSWERED else None,
+            "output": outputs[-1] if outputs and stop_reason is _ANSWERED else None,
             "outputs": outputs,
-            "stop_reason": course.stop_reason,
+            "stop_reason": stop_reason,
             "error": course.error,
             "ordered": recorder.ordered,
             "log": (course.log or environment.log).text,
-            "steps": (tool_calls if by_tools else model_calls) if seen else None,
-            "steps_are_tool_calls": by_tools and seen,
+            "steps": steps,
+            "steps_are_tool_calls": by_tools,
             "replayed": course.calls.replayed,
             "estimates": dict(recorder.spending.estimates),
         }
     )
+
+
+def _steps(kinds: list[type], observes: frozenset[Observable]) -> tuple[int | None, bool]:
+    """Steps among events of these kinds, and whether they are tool calls."""
+    model_calls = kinds.count(ModelCallEvent)
+    if model_calls or _MODEL_CALLS in observes:
+        return model_calls, False
+    return (kinds.count(ToolCallEvent), True) if _TOOL_CALLS in observes else (None, False)
 
 
 def grading_context(
@@ -61,12 +74,12 @@ def grading_context(
         case,
         trace,
         course.outcome if course.observed else None,
-        output=course.outputs[-1][1] if course.outputs else None,
-        expected=case.expected,
-        rules=planned.rules,
-        secrets=environment.planted,
-        latency_ms=course.latency_ms,
-        cost_usd=cost_of_trace(trace, prices),
+        course.outputs[-1][1] if course.outputs else None,
+        case.expected,
+        environment.planted,
+        planned.rules,
+        course.latency_ms,
+        cost_of_trace(trace, prices),
     )
 
 
@@ -74,52 +87,50 @@ def record_of(
     planned: PlannedCase, trace: Trace, context: GradingContext, grading: Grading, course: Course, **more: Any
 ) -> TrialRecord:
     """The record; `more` are fields of it that are known elsewhere."""
-    case = planned.case
-    return TrialRecord.trusted(
-        {
-            **more,
-            "case_id": case.id,
-            "suite": case.suite,
-            **grading.verdict(course.stop_reason, course.broken, foreseen=course.waits_as_scripted),
-            "detail": course.detail or _detail(course, planned),
-            "stop_reason": course.stop_reason,
-            "error": course.error,
-            "output": trace.output,
-            "outcome": None if context.outcome is None else dict(context.outcome),
-            "steps": trace.steps,
-            "steps_are_tool_calls": trace.steps_are_tool_calls,
-            **_happened(trace),
-            "cost_usd": context.cost_usd,
-            "judge_cost_usd": grading.judge_cost_usd,
-            "latency_ms": figure_of(course.latency_ms),
-            "seed": course.seed,
-            "started": course.started,
-            "case_digest": planned.digest,
-            "fixture_digest": planned.fixture_digest,
-            "canaries_planted": context.secrets != planned.secrets,
-            "observes": _names_of(trace.observes),
-            "recorded": course.calls.recorded,
-            "replayed": course.calls.replayed,
-        }
-    )
-
-
-_SPOKEN = frozenset((Message,))
+    case, outcome, calls, stop_reason = planned.case, context.outcome, course.calls, course.stop_reason
+    values: dict[str, Any] = {
+        "case_id": case.id,
+        "suite": case.suite,
+        "detail": course.detail or ("" if stop_reason is _ANSWERED else _detail(course, planned)),
+        "stop_reason": stop_reason,
+        "error": course.error,
+        "output": trace.output,
+        "outcome": None if outcome is None else dict(outcome),
+        "steps": trace.steps,
+        "steps_are_tool_calls": trace.steps_are_tool_calls,
+        "cost_usd": context.cost_usd,
+        "judge_cost_usd": grading.judge_cost_usd,
+        "latency_ms": figure_of(course.latency_ms),
+        "seed": course.seed,
+        "started": course.started,
+        "case_digest": planned.digest,
+        "fixture_digest": planned.fixture_digest,
+        "canaries_planted": context.secrets != planned.secrets,
+        "observes": _names_of(trace.observes),
+        "recorded": calls.recorded,
+        "replayed": calls.replayed,
+    }
+    values |= grading.verdict(stop_reason, course.broken, foreseen=course.waits_as_scripted)
+    values |= _happened(trace)
+    values |= more
+    return TrialRecord.trusted(values)
 
 
 def _happened(trace: Trace) -> dict[str, Any]:
-    """The fields of a record that sum up the events. Where people only spoke they are as by default."""
-    if _SPOKEN.issuperset(map(type, trace.events)):
+    """The fields of a record that sum up the events, without those that are as by default."""
+    kinds = set(map(type, trace.events))
+    if kinds <= _SPOKEN:
         return {}
-    calls = tuple(trace.of(ModelCallEvent))
-    names = [call.name for call in trace.of(ToolCallEvent)]
-    return {
-        "tools": dict(sorted(Counter(names).items())),
-        "handoffs": tuple([(handoff.source, handoff.target) for handoff in trace.of(Handoff)]),
-        "tallies": trace_tallies(trace),
-        "models": tuple(sorted({call.model for call in calls if call.model})),
-        "tokens": sum_tokens(calls),
-    }
+    happened: dict[str, Any] = {"tallies": trace_tallies(trace)}
+    if ToolCallEvent in kinds:
+        happened["tools"] = dict(sorted(Counter([call.name for call in trace.of(ToolCallEvent)]).items()))
+    if Handoff in kinds:
+        happened["handoffs"] = tuple([(handoff.source, handoff.target) for handoff in trace.of(Handoff)])
+    if ModelCallEvent in kinds:
+        calls = tuple(trace.of(ModelCallEvent))
+        happened["models"] = tuple(sorted({call.model for call in calls if call.model}))
+        happened["tokens"] = sum_tokens(calls)
+    return happened
 
 
 @lru_cache(maxsize=64)
@@ -129,8 +140,6 @@ def _names_of(observes: frozenset[Observable]) -> tuple[str, ...]:
 
 def _detail(course: Course, planned: PlannedCase) -> str:
     limits = planned.case.limits
-    if course.stop_reason is StopReason.ANSWERED:
-        return ""
     match course.stop_reason:
         case StopReason.AGENT_ERROR:
             return course.error.summary if course.error else "the agent raised"

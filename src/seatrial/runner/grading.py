@@ -20,6 +20,7 @@ from seatrial.runner.waiting import Places
 
 __all__ = ["Grading", "error_text", "grade"]
 
+_ANSWERED, _HARNESS_ERROR = StopReason.ANSWERED, StopReason.HARNESS_ERROR
 _NOBODY_WAITS = contextlib.nullcontext()
 
 
@@ -60,10 +61,12 @@ async def grade(graders: Sequence[Grader], context: GradingContext, judges: Plac
     `judges` limits how many judges are asked at once over the whole run; None: no limit of their own.
     """
     grading = Grading()
-    if context.trace.stop_reason is StopReason.HARNESS_ERROR:
+    stop_reason = context.trace.stop_reason
+    if stop_reason is _HARNESS_ERROR:
         return grading
+    answered = stop_reason is _ANSWERED
     for grader in graders:
-        if grader.needs_answer and not context.trace.answered:
+        if grader.needs_answer and not answered:
             continue
         asks = bool(getattr(grader, "judge", False))
         try:
@@ -80,7 +83,8 @@ async def grade(graders: Sequence[Grader], context: GradingContext, judges: Plac
             continue
         if said is not None:
             grading.judge_costs += [said.cost_usd] if asks else []
-            grading.grades.append(_named(said, grader))
+            named = said.name == grader.name and (grader.required or not said.required)
+            grading.grades.append(said if named else _named(said, grader))
     return grading
 
 
@@ -97,10 +101,7 @@ async def _finished(said: Grade | Awaitable[Grade | None] | None) -> Grade | Non
 
 def _named(said: Grade, grader: Grader) -> Grade:
     """The grade under its grader's name."""
-    name, required = grader.name, grader.required and said.required
-    if said.name == name and said.required is required:
-        return said
-    return said.altered({"name": name, "required": required})
+    return said.altered({"name": grader.name, "required": grader.required and said.required})
 
 
 def _failure(grader: Grader, error: BaseException) -> GraderFailure:
