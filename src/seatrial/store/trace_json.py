@@ -1,42 +1,45 @@
-"""A trace as JSON data for its line of `traces.jsonl.zst`: without what is as by default."""
+"""A trace as its line of `traces.jsonl.zst`: without what is as by default."""
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
+from seatrial.core.encoding import MODELS, line_of, parts_of
 from seatrial.core.frozen import Frozen, defaults_of
-from seatrial.core.trace import ModelCallEvent, Trace
+from seatrial.core.trace import Observable, Trace
+from seatrial.core.trial import TrialRecord
 
-__all__ = ["trace_json"]
+__all__ = ["trace_line"]
 
 
-def trace_json(trace: Trace) -> dict[str, Any]:
-    """The trace, as data that `line_of` takes. `kind` is a default, and yet says which event it is."""
-    data = _told(trace)
-    if trace.events:
-        data["events"] = [_told(event) for event in trace.events]
+def trace_line(record: TrialRecord, trace: Trace) -> bytes:
+    """The line, which says first whose trace it is. `kind` is a default, and yet says which event it is."""
+    data = {"case_id": record.case_id, "trial_index": record.trial_index, "attempt": record.attempt}
+    data |= _told(trace)
     if trace.observes:
-        data["observes"] = sorted(trace.observes)
+        data["observes"] = _sorted(trace.observes)
     if trace.unobserved:
         data["unobserved"] = {str(what): why for what, why in trace.unobserved.items()}
     if trace.estimates:
         data["estimates"] = {str(turn): cost for turn, cost in trace.estimates.items()}
-    return data
+    return line_of(data, _parts)
+
+
+@lru_cache(maxsize=64)
+def _sorted(observes: frozenset[Observable]) -> list[Observable]:
+    return sorted(observes)
+
+
+def _parts(value: Any) -> Any:
+    return _told(value) if isinstance(type(value), MODELS) else parts_of(value)
 
 
 def _told(model: Frozen) -> dict[str, Any]:
-    kind = type(model)
-    left_out = _left_out(kind)
-    told = {name: value for name, value in vars(model).items() if value != left_out[name]}
-    nested = _NESTED.get(kind)
-    if nested in told:
-        told[nested] = _told(told[nested])
-    return told
-
-
-_NESTED = {Trace: "error", ModelCallEvent: "usage"}
-"""The one field of each that holds a model itself."""
+    left_out = _left_out(type(model))
+    return {  # most of what is left out is the default itself, which is seen sooner than that two things are equal
+        name: value for name, value in vars(model).items() if value is not left_out[name] and value != left_out[name]
+    }
 
 
 @cache
