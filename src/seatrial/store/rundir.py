@@ -53,7 +53,7 @@ _CASES = "cases.jsonl"
 class Masks(Protocol):
     """What replaces secrets before anything is written."""
 
-    def may_hold(self, line: str) -> bool:
+    def may_hold(self, line: bytes) -> bool:
         """Whether JSON text may hold a secret. False is certain, and cheaper than `value`."""
 
     def value(self, value: Any) -> Any:
@@ -61,7 +61,7 @@ class Masks(Protocol):
 
 
 class _NoMask:
-    def may_hold(self, line: str) -> bool:
+    def may_hold(self, line: bytes) -> bool:
         return False
 
     def value(self, value: Any) -> Any:
@@ -167,7 +167,7 @@ class RunWriter:
         return self._keep(record, self._packed(self._trace_line(stored.whole)) if again else stored.frame)
 
     def _to_rework(self, line: bytes) -> bool:
-        return len(line) > INLINE_OUTPUT or self._masks.may_hold(line.decode())
+        return len(line) > INLINE_OUTPUT or self._masks.may_hold(line)
 
     def _trace_line(self, data: dict[str, Any]) -> bytes:
         """A trace masked, and without an output that is too large for a line. StorageError when it still is."""
@@ -199,7 +199,7 @@ class RunWriter:
             "previous": self._journal.previous,
         }
         record = record.altered(links)
-        line = line_of(record)
+        line = line_of(vars(record))
         if self._to_rework(line):
             record = self._reworked(record, links)
             line = line_of(record)
@@ -269,14 +269,14 @@ def _masked(data: dict[str, Any], masks: Masks, structure: tuple[str, ...]) -> d
 
 def _cases_text(cases: Sequence[Case], masks: Masks) -> str:
     """The content of `cases.jsonl`."""
-    return "".join([_case_line(case, masks) + "\n" for case in cases])
+    return b"".join([_case_line(case, masks) + b"\n" for case in cases]).decode()
 
 
-def _case_line(case: Case, masks: Masks) -> str:
+def _case_line(case: Case, masks: Masks) -> bytes:
     """The case as it was written, and where."""
     place = {"path": case.path, "line": case.line} if case.path else {}
-    line = line_of(as_given(case) | place, as_given).decode()
-    return line_of(_masked(json.loads(line), masks, _OF_CASES)).decode() if masks.may_hold(line) else line
+    line = line_of(as_given(case) | place, as_given)
+    return line_of(_masked(json.loads(line), masks, _OF_CASES)) if masks.may_hold(line) else line
 
 
 def _refuse_begun(folder: Path) -> None:
