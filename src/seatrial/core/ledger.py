@@ -81,7 +81,7 @@ class _InMemory:
 _ROW = Struct("<IIIIHdIQQI")
 """Case, trial, attempt, likeness, reader; latency; number of what it cost; start, as digits; position, size."""
 _SIZE, _row_at = _ROW.size, _ROW.unpack_from
-_PLACE, _KIND = Struct("<4xII"), Struct("<12xI")
+_PLACE, _KIND = Struct("<4xII"), Struct(f"<12xI{_SIZE - 16}x")
 """Of a row, its trial and attempt; its likeness."""
 _VALID = (TrialStatus.PASSED, TrialStatus.FAILED)
 _SECOND = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}")
@@ -124,7 +124,7 @@ class Entry:
 
     def __init__(self, ledger: Ledger, row: tuple[Any, ...]) -> None:
         self._ledger, self._row = ledger, row
-        self.alike = ledger.alike[row[3]]
+        self.alike: Likeness = ledger.alike[row[3]]
         """What it has in common with others: one object for all of them."""
 
     @property
@@ -438,7 +438,7 @@ class Ledger(Sequence[TrialRecord]):
     @property
     def models(self) -> tuple[str, ...]:
         """Every model that answered in any of them, sorted."""
-        kinds = {row[3] for row in _ROW.iter_unpack(self._rows)}
+        kinds = {kind for (kind,) in _KIND.iter_unpack(self._rows)}
         return tuple(sorted({model for kind in kinds for model in self.alike[kind].models}))
 
     def last(self, case_id: str, trial_index: int) -> Entry | None:

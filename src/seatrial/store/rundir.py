@@ -32,7 +32,7 @@ from seatrial.store.journal import FIRST_LINK, Journal, finished_lines, line_dig
 from seatrial.store.lock import LOCK_NAME, FolderLock
 from seatrial.store.outputs import ASIDE, INLINE_OUTPUT, Aside, Outputs, bytes_digest, read_aside, read_output
 from seatrial.store.records import add_line, data_of, first_line, ledger_of, validated
-from seatrial.store.trace_json import trace_line
+from seatrial.store.trace_line import trace_line
 
 __all__ = [
     "FIRST_LINK",
