@@ -268,6 +268,7 @@ def test_a_line_reads_back_as_what_the_slow_way_writes(value: object) -> None:
 def test_a_figure_that_is_no_finite_number_is_null_in_a_line() -> None:
     assert line_of({"a": math.nan, "b": [math.inf, 2**70]}) == b'{"a":null,"b":[null,1180591620717411303424]}'
     assert line_of({"a": math.nan, "b": "\ud800"}) == b'{"a":null,"b":"\\ud800"}'
+    assert json.loads(indented({"a": math.nan, "b": "\ud800"})) == {"a": None, "b": "\ud800"}
 
 
 def test_a_model_is_a_line_with_all_its_fields() -> None:

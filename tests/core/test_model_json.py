@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from made import passing
 from seatrial.core.case import Case
 from seatrial.core.encoding import dumps, line_of, to_json
-from seatrial.core.model_json import dumped, json_of, model_of
+from seatrial.core.model_json import as_given, dumped, json_of, model_of
 from seatrial.core.policy import ExceptionRule
 from seatrial.core.run import RunInfo
 from seatrial.core.trace import Observable, ToolCallEvent, Trace
@@ -51,6 +51,29 @@ def test_what_is_left_out_is_left_out_whatever_the_keys(value: Any) -> None:
     assert Case(**json_of(case, exclude_unset=True)).digest == case.digest
     step = Step(kind="call", name="look", arguments={"a": {"\ud800": 1}})
     assert json_of(step) == {"call": "look", "arguments": {"a": {"\ud800": 1}}}
+
+
+PARTS: dict[str, Any] = {
+    "suite": "default",
+    "tags": ["one", "two"],
+    "attachments": [{"path": "a.txt", "sha256": "0" * 64, "size": 1, "absolute": "elsewhere/a.txt"}],
+    "turns": [{"user": "and now?", "expected": {"response": {"equals": "so"}}}],
+    "expected": {"required_tools": [{"name": "look", "arguments": {"n": None}}], "handoff": {"target": None}},
+    "thresholds": {"trials": 3, "required_successes": 2},
+    "limits": {"steps": 4},
+    "graders": [{"use": "own:check", "with": {"strict": True}}, {"use": "own:other"}],
+    "metadata": {"at": 1.5, "of": {"\ud800": None}},
+    "path": "cases/a.yaml",
+    "line": 3,
+    "base_id": "c",
+}
+
+
+@given(st.sets(st.sampled_from(sorted(PARTS))), values)
+def test_what_was_given_is_what_the_serializer_leaves(parts: set[str], value: Any) -> None:
+    case = Case(id="c", input={"message": "x", "more": value}, **{name: PARTS[name] for name in parts})
+    assert case.digest  # is kept beside the fields, and is none
+    assert line_of(case, as_given) == line_of(dumped(case, by_alias=True, exclude_unset=True))
 
 
 def test_keys_stay_what_they_are_in_whatever_field() -> None:

@@ -133,8 +133,8 @@ def test_bl_106_different_ids_never_share_an_output_file(tmp_path: Path) -> None
 
 
 class Shout:
-    def may_hold(self, line: str) -> bool:
-        return "hush" in line
+    def may_hold(self, line: bytes) -> bool:
+        return b"hush" in line
 
     def value(self, value: Any) -> Any:
         return json.loads(json.dumps(value).replace("hush", "[secret:X]"))
@@ -152,7 +152,7 @@ def test_everything_passes_the_masks_before_it_is_written(tmp_path: Path) -> Non
 class Everything:
     """Masks every text there is: a secret may be spelt like any word of the format."""
 
-    def may_hold(self, line: str) -> bool:
+    def may_hold(self, line: bytes) -> bool:
         return True
 
     def value(self, value: Any) -> Any:
@@ -212,8 +212,8 @@ def test_masks_that_came_later_hold_for_a_trace_that_is_written_again(tmp_path: 
         def value(self, value: Any) -> Any:
             return json.loads(json.dumps(value).replace("hello", "[secret:X]"))
 
-        def may_hold(self, line: str) -> bool:
-            return "hello" in line
+        def may_hold(self, line: bytes) -> bool:
+            return b"hello" in line
 
     (stored,) = write_run(tmp_path / "one", (record(), TRACE)).stored()
     writer = RunWriter.create(tmp_path / "two", RunInfo(run_id="r2"), [CASE], Masks())

@@ -26,7 +26,20 @@ from typing import Any
 import orjson
 from pydantic import BaseModel
 
-__all__ = ["SHOWN", "digest", "dumps", "from_json", "indented", "line_of", "pairs_of", "plain", "shortened", "to_json"]
+__all__ = [
+    "MODELS",
+    "SHOWN",
+    "digest",
+    "dumps",
+    "from_json",
+    "indented",
+    "line_of",
+    "pairs_of",
+    "parts_of",
+    "plain",
+    "shortened",
+    "to_json",
+]
 
 Json = Any
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
@@ -34,6 +47,9 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _DEEPEST = 100
 _MOST_BITS = 14_000  # 4,214 digits
+
+MODELS = type(BaseModel)
+"""The type of types of models: asking a type for it takes a tenth of the time that `isinstance` of a model does."""
 
 SHOWN = 2 * 1024
 """Characters of a large output that records and reports show."""
@@ -188,28 +204,9 @@ def dumps(value: Json, *, indent: int | None = None, sort_keys: bool = False) ->
     return _encoder(indent, sort_keys, ensure_ascii=True).encode(value)
 
 
-def line_of(data: Any) -> bytes:
-    """JSON data, or a model of it, as the text of a line in UTF-8: what `dumps` gives, several times as fast.
-
-    A figure that is no finite number is unknown: null.
-    """
-    try:
-        return orjson.dumps(data, default=_parts)
-    except orjson.JSONEncodeError:  # a whole number of more than 64 bits, lone surrogates
-        return _slowly(data)
-
-
-def plain(data: Any) -> Json:
-    """What the line of this holds, read back: JSON data of its own."""
-    try:
-        return orjson.loads(orjson.dumps(data, default=_parts))
-    except orjson.JSONEncodeError:  # what this encoder does not write, its reader does not read either
-        return json.loads(_slowly(data))
-
-
-def _parts(value: Any) -> Any:
-    """What a line holds of a thing that is made of others."""
-    if isinstance(value, BaseModel):
+def parts_of(value: Any) -> Any:
+    """What a line holds of a thing that is made of others. TypeError for what is no JSON data."""
+    if isinstance(type(value), MODELS):
         return vars(value)
     if isinstance(value, Set):
         return list(value)
@@ -218,9 +215,27 @@ def _parts(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} is no JSON data")
 
 
-def _slowly(data: Any) -> bytes:
-    figures_known = json.loads(json.dumps(data, default=_parts), parse_constant=lambda _: None)
-    return dumps(figures_known).encode()
+def line_of(data: Any, parts: Callable[[Any], Any] = parts_of) -> bytes:
+    """JSON data, or a model of it, as the text of a line in UTF-8: what `dumps` gives, several times as fast.
+
+    A figure that is no finite number is unknown: null. `parts` says what is written of models in it.
+    """
+    try:
+        return orjson.dumps(data, default=parts)
+    except orjson.JSONEncodeError:  # a whole number of more than 64 bits, lone surrogates
+        return dumps(_figures_known(data, parts)).encode()
+
+
+def plain(data: Any) -> Json:
+    """What the line of this holds, read back: JSON data of its own."""
+    try:
+        return orjson.loads(orjson.dumps(data, default=parts_of))
+    except orjson.JSONEncodeError:  # what this encoder does not write, its reader does not read either
+        return _figures_known(data, parts_of)
+
+
+def _figures_known(data: Any, parts: Callable[[Any], Any] | None) -> Json:
+    return json.loads(json.dumps(data, default=parts), parse_constant=lambda _: None)
 
 
 @functools.cache
@@ -235,12 +250,13 @@ def _encoder(indent: int | None, sort_keys: bool, *, ensure_ascii: bool) -> json
 def indented(value: Any, stand_in: Callable[[Any], Json] | None = None) -> str:
     """The text of a file: two spaces a level, many times as fast as `dumps`. Lone surrogates are escapes in it.
 
-    `stand_in` gives what is written in place of anything that is no JSON data.
+    A figure that is no finite number is null. `stand_in` gives what is written in place of anything that is no JSON
+    data.
     """
     try:
         return orjson.dumps(value, default=stand_in, option=orjson.OPT_INDENT_2).decode()
     except orjson.JSONEncodeError:  # a whole number of more than 64 bits, lone surrogates, what nothing stands in for
-        text = json.dumps(value, ensure_ascii=False, indent=2, separators=(",", ": "), default=stand_in)
+        text = json.dumps(_figures_known(value, stand_in), ensure_ascii=False, indent=2, separators=(",", ": "))
         return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 

@@ -80,7 +80,8 @@ class _InMemory:
 
 _ROW = Struct("<IIIIHdIQQI")
 """Case, trial, attempt, likeness, reader; latency; number of what it cost; start, as digits; position, size."""
-_PLACE, _KIND = Struct("<4xII"), Struct("<12xI")
+_SIZE, _row_at = _ROW.size, _ROW.unpack_from
+_PLACE, _KIND = Struct("<4xII"), Struct(f"<12xI{_SIZE - 16}x")
 """Of a row, its trial and attempt; its likeness."""
 _VALID = (TrialStatus.PASSED, TrialStatus.FAILED)
 _SECOND = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}")
@@ -121,9 +122,9 @@ class Entry:
 
     __slots__ = ("_ledger", "_row", "alike")
 
-    def __init__(self, ledger: Ledger, row: tuple[Any, ...], alike: Likeness) -> None:
+    def __init__(self, ledger: Ledger, row: tuple[Any, ...]) -> None:
         self._ledger, self._row = ledger, row
-        self.alike = alike
+        self.alike: Likeness = ledger.alike[row[3]]
         """What it has in common with others: one object for all of them."""
 
     @property
@@ -279,7 +280,8 @@ class Ledger(Sequence[TrialRecord]):
         self.costs = Costs()
         """What they cost, by the numbers that rows have."""
         self._likenesses: dict[tuple[Any, ...], int] = {}
-        self._alike: list[Likeness] = []
+        self.alike: list[Likeness] = []
+        """What many of them have in common, by the numbers that rows have."""
 
     @classmethod
     def of(cls, records: Iterable[TrialRecord]) -> Ledger:
@@ -305,7 +307,7 @@ class Ledger(Sequence[TrialRecord]):
         return pool
 
     def _take(self, other: Ledger, offsets: Mapping[str, int]) -> None:
-        likenesses = [self._likeness(key, alike) for key, alike in zip(other._likenesses, other._alike, strict=True)]
+        likenesses = [self._likeness(key, alike) for key, alike in zip(other._likenesses, other.alike, strict=True)]
         books = len(self.reads)
         self.reads += other.reads
         for case, index, attempt, alike, book, latency, spent, *rest in _ROW.iter_unpack(other._rows):
@@ -323,8 +325,10 @@ class Ledger(Sequence[TrialRecord]):
         case = self._stand(case_id, index, attempt)
         if case is None:
             return False
-        likeness, cost = self._likeness(_key(fields), record), self.costs.add(*_SPENT(fields))
-        latency = packed(fields["latency_ms"])
+        key, latency, cost = _key(fields), packed(fields["latency_ms"]), self.costs.add(*_SPENT(fields))
+        likeness = self._likenesses.get(key)
+        if likeness is None:
+            likeness = self._likeness(key, _likeness_of(record))
         self._rows += _ROW.pack(case, index, attempt, likeness, 0, latency, cost, _digits(started), at, size)
         return True
 
@@ -333,7 +337,7 @@ class Ledger(Sequence[TrialRecord]):
 
         Rows of a case are kept in order of trial and attempt.
         """
-        number = len(self._rows) // _ROW.size
+        number = len(self._rows) // _SIZE
         case = self._numbers.get(case_id)
         if case is None:
             case = self._numbers[case_id] = len(self.case_ids)
@@ -357,20 +361,20 @@ class Ledger(Sequence[TrialRecord]):
 
     def _place(self, number: int) -> tuple[int, int]:
         """Trial and attempt."""
-        index, attempt = _PLACE.unpack_from(self._rows, number * _ROW.size)
+        index, attempt = _PLACE.unpack_from(self._rows, number * _SIZE)
         return index, attempt
 
-    def _likeness(self, key: tuple[Any, ...], record: TrialRecord | Likeness) -> int:
-        number = self._likenesses.get(key)
-        if number is None:
-            number = self._likenesses[key] = len(self._alike)
-            self._alike.append(record if isinstance(record, Likeness) else _likeness_of(record))
+    def _likeness(self, key: tuple[Any, ...], alike: Likeness) -> int:
+        """The number of a likeness, which is noted if it is the first of its key."""
+        number = self._likenesses.setdefault(key, len(self.alike))
+        if number == len(self.alike):
+            self.alike.append(alike)
         return number
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return len(self._rows) // _ROW.size
+        return len(self._rows) // _SIZE
 
     def __iter__(self) -> Iterator[TrialRecord]:
         return (entry.whole for entry in self.entries())
@@ -399,8 +403,7 @@ class Ledger(Sequence[TrialRecord]):
 
     def entry(self, number: int) -> Entry:
         """The `number`-th record, from 0."""
-        row = _ROW.unpack_from(self._rows, number * _ROW.size)
-        return Entry(self, row, self._alike[row[3]])
+        return Entry(self, _row_at(self._rows, number * _SIZE))
 
     def entries(self, numbers: Iterable[int] | None = None) -> Iterator[Entry]:
         """These of them; all, in the order in which they were added, where none are named."""
@@ -408,8 +411,8 @@ class Ledger(Sequence[TrialRecord]):
 
     def likenesses(self, numbers: Iterable[int]) -> list[Likeness]:
         """What each of these has in common with others."""
-        rows, size, alike, kind = self._rows, _ROW.size, self._alike, _KIND.unpack_from
-        return [alike[kind(rows, number * size)[0]] for number in numbers]
+        rows, alike, kind = self._rows, self.alike, _KIND.unpack_from
+        return [alike[kind(rows, number * _SIZE)[0]] for number in numbers]
 
     def of_case(self, case_id: str) -> Sequence[int]:
         """Numbers of a case's records, in order of trial and attempt."""
@@ -435,8 +438,8 @@ class Ledger(Sequence[TrialRecord]):
     @property
     def models(self) -> tuple[str, ...]:
         """Every model that answered in any of them, sorted."""
-        kinds = {row[3] for row in _ROW.iter_unpack(self._rows)}
-        return tuple(sorted({model for kind in kinds for model in self._alike[kind].models}))
+        kinds = {kind for (kind,) in _KIND.iter_unpack(self._rows)}
+        return tuple(sorted({model for kind in kinds for model in self.alike[kind].models}))
 
     def last(self, case_id: str, trial_index: int) -> Entry | None:
         """The last attempt of a trial; None when there is none."""

@@ -98,8 +98,6 @@ class _Search:
 
     def anywhere(self, line: str) -> bool:
         """Whether a secret may stand in this JSON text; never wrong when it says no."""
-        if not self._forms:
-            return False
         forms = (form for core, forms in self._in_json.items() if core in line for form in forms)
         return any(form in line for form in forms) or any(each.part.search(line) for each in self._digits)
 
@@ -202,9 +200,9 @@ class Redactor:
             text = "".join(parts)
         return text
 
-    def may_hold(self, line: str) -> bool:
+    def may_hold(self, line: bytes) -> bool:
         """Whether data with this JSON text may hold something to mask: a quick look that spares a walk through it."""
-        return bool(self._patterns) or self._search.anywhere(line)
+        return bool(self._patterns) or (bool(self._secrets) and self._search.anywhere(line.decode()))
 
     def value(self, value: Any) -> Any:
         """JSON data, masked in texts, keys and whole numbers; the same object when there is nothing to mask."""

@@ -195,7 +195,8 @@ class Journal:
     def record(self, line: bytes) -> int:
         """Append a record, after its trace; gives the position of the line. When this returns the trial survives the
         end of the process."""
-        self._group.raise_failure()
+        if self._group.failure is not None:
+            raise self._group.failure
         at = self._trials.append(line + b"\n")
         self.previous = line_digest(line)
         self._group.touch()
@@ -233,7 +234,8 @@ class _Group:
         self._commit = commit
         self._dirty, self._ended = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
-        self._failure: StorageError | None = None
+        self.failure: StorageError | None = None
+        """What a commit in the background raised: the next append raises it."""
 
     def touch(self) -> None:
         """There is something to commit."""
@@ -243,11 +245,6 @@ class _Group:
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="seatrial-journal", daemon=True)
             self._thread.start()
-
-    def raise_failure(self) -> None:
-        """Raise what a commit in the background raised."""
-        if self._failure is not None:
-            raise self._failure
 
     def end(self) -> None:
         """Commit no more; returns when a commit under way has ended."""
@@ -265,7 +262,7 @@ class _Group:
             try:
                 self._commit()
             except StorageError as error:
-                self._failure = error  # for the next append
+                self.failure = error
                 return
 
 

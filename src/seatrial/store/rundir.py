@@ -7,6 +7,7 @@ passes through the redactor before it is written. A run that has ended, in whate
 
 from __future__ import annotations
 
+import json
 import re
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,9 +19,9 @@ from typing import Any, Protocol
 from pydantic import ValidationError
 
 from seatrial.core.case import Case
-from seatrial.core.encoding import indented, line_of
+from seatrial.core.encoding import indented, line_of, parts_of, plain
 from seatrial.core.ledger import Ledger
-from seatrial.core.model_json import dumped, json_of, model_of
+from seatrial.core.model_json import as_given, json_of, model_of
 from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trace import Trace
 from seatrial.core.trial import TrialRecord
@@ -31,7 +32,7 @@ from seatrial.store.journal import FIRST_LINK, Journal, finished_lines, line_dig
 from seatrial.store.lock import LOCK_NAME, FolderLock
 from seatrial.store.outputs import ASIDE, INLINE_OUTPUT, Aside, Outputs, bytes_digest, read_aside, read_output
 from seatrial.store.records import add_line, data_of, first_line, ledger_of, validated
-from seatrial.store.trace_json import trace_json
+from seatrial.store.trace_line import trace_line
 
 __all__ = [
     "FIRST_LINK",
@@ -52,7 +53,7 @@ _CASES = "cases.jsonl"
 class Masks(Protocol):
     """What replaces secrets before anything is written."""
 
-    def may_hold(self, line: str) -> bool:
+    def may_hold(self, line: bytes) -> bool:
         """Whether JSON text may hold a secret. False is certain, and cheaper than `value`."""
 
     def value(self, value: Any) -> Any:
@@ -60,7 +61,7 @@ class Masks(Protocol):
 
 
 class _NoMask:
-    def may_hold(self, line: str) -> bool:
+    def may_hold(self, line: bytes) -> bool:
         return False
 
     def value(self, value: Any) -> Any:
@@ -154,10 +155,8 @@ class RunWriter:
 
     def write(self, record: TrialRecord, trace: Trace) -> TrialRecord:
         """Append one finished trial; gives the record as written (masked, linked, large output put aside)."""
-        data = {"case_id": record.case_id, "trial_index": record.trial_index, "attempt": record.attempt}
-        data |= trace_json(trace)
-        line = line_of(data)
-        return self._keep(record, self._packed(self._trace_line(data) if self._to_rework(line) else line))
+        line = trace_line(record, trace)
+        return self._keep(record, self._packed(self._trace_line(json.loads(line)) if self._to_rework(line) else line))
 
     def write_again(self, record: TrialRecord, stored: StoredTrial) -> TrialRecord:
         """Append a trial of another run with the record it has now; its trace stays as it was written there.
@@ -168,7 +167,7 @@ class RunWriter:
         return self._keep(record, self._packed(self._trace_line(stored.whole)) if again else stored.frame)
 
     def _to_rework(self, line: bytes) -> bool:
-        return len(line) > INLINE_OUTPUT or self._masks.may_hold(line.decode())
+        return len(line) > INLINE_OUTPUT or self._masks.may_hold(line)
 
     def _trace_line(self, data: dict[str, Any]) -> bytes:
         """A trace masked, and without an output that is too large for a line. StorageError when it still is."""
@@ -200,7 +199,7 @@ class RunWriter:
             "previous": self._journal.previous,
         }
         record = record.altered(links)
-        line = line_of(record)
+        line = line_of(vars(record))
         if self._to_rework(line):
             record = self._reworked(record, links)
             line = line_of(record)
@@ -242,9 +241,9 @@ class RunWriter:
 
 
 def _write_info(folder: Path, info: RunInfo, masks: Masks) -> None:
-    data = json_of(info)
-    data.update({name: masks.value(data[name]) for name in ("agent", "judge", "options", "command", "resumed")})
-    write_text(folder / _INFO, indented(data) + "\n", durable=True)
+    data = dict(vars(info))
+    data.update({name: masks.value(plain(data[name])) for name in ("agent", "judge", "options", "command", "resumed")})
+    write_text(folder / _INFO, indented(data, parts_of) + "\n", durable=True)
 
 
 _OF_CASES = ("id", "suite", "risk", "thresholds", "limits")
@@ -270,18 +269,14 @@ def _masked(data: dict[str, Any], masks: Masks, structure: tuple[str, ...]) -> d
 
 def _cases_text(cases: Sequence[Case], masks: Masks) -> str:
     """The content of `cases.jsonl`."""
-    return "".join(_case_line(_case_json(case), masks) + "\n" for case in cases)
+    return b"".join([_case_line(case, masks) + b"\n" for case in cases]).decode()
 
 
-def _case_line(data: dict[str, Any], masks: Masks) -> str:
-    line = line_of(data).decode()
-    return line_of(_masked(data, masks, _OF_CASES)).decode() if masks.may_hold(line) else line
-
-
-def _case_json(case: Case) -> dict[str, Any]:
-    """The case as it was written, and where, as data that `line_of` takes."""
+def _case_line(case: Case, masks: Masks) -> bytes:
+    """The case as it was written, and where."""
     place = {"path": case.path, "line": case.line} if case.path else {}
-    return dumped(case, by_alias=True, exclude_unset=True) | place
+    line = line_of(as_given(case) | place, as_given)
+    return line_of(_masked(json.loads(line), masks, _OF_CASES)) if masks.may_hold(line) else line
 
 
 def _refuse_begun(folder: Path) -> None:
