@@ -86,9 +86,9 @@ class TrialAttempt:
         seed = seed_of(settings.seed, planned.case.id, trial_index)
         self.planned = planned
         self.environment: TrialEnvironment = planned.fixture.environment(trial_index, seed)
-        self.on_agent: Callable[[bool], None] = _nothing
+        self.on_agent: Callable[[bool], None] | None = None
         """Called with True when the agent's part begins, and with False when it has ended."""
-        self.on_wait: Callable[[float], None] = _nothing
+        self.on_wait: Callable[[float], None] | None = None
         """Called with the seconds that the agent's calls are about to wait for their turn, from any thread."""
         self._agent = agent
         self._settings = settings
@@ -132,10 +132,15 @@ class TrialAttempt:
         course = self._course
         leftovers: tuple[Leftover, ...] = ()
         try:
-            await self._live(course)
-            trace = trace_of(self.environment, self._agent, course)
-            context = grading_context(self.planned, self.environment, trace, course, self._settings.prices)
-            grading = await self._graded(context, course)
+            if not course.cut:
+                self._watch.begin()
+                await _set_up(self.environment, course)
+            with own_addresses(self.environment.model_base_urls):
+                if course.cut or course.ready:
+                    await self._live(course)
+                trace = trace_of(self.environment, self._agent, course)
+                context = grading_context(self.planned, self.environment, trace, course, self._settings.prices)
+                grading = await self._graded(context, course)
             self._check_still_ours(course)
         finally:
             if self._course is course and os.getpid() == self._pid:
@@ -185,41 +190,37 @@ class TrialAttempt:
             raise Relieved
 
     async def _live(self, course: Course) -> None:
-        """Everything that needs the surroundings: reset, the agent's turns, the outcome."""
+        """Everything between reset and clean-up that needs the surroundings: the agent's turns, the outcome."""
         environment = self.environment
         if not course.cut:
-            self._watch.begin()
-            if not await _set_up(environment, course):
-                return
-        with own_addresses(environment.model_base_urls):
-            if not course.cut:
-                if self._recording is not None:
-                    await self._recording.begin("agent")
-                self.on_agent(True)
-                await agent_turns(
-                    self._agent,
-                    environment,
-                    self.planned.case,
-                    course,
-                    on_wait=self.on_wait,
-                    on_error=self._settings.on_agent_error,
-                )
-                self._check_still_ours(course)
-                self.on_agent(False)
             if self._recording is not None:
-                await self._end_recording(self._recording, course)
-            if environment.replayed_elsewhere:
-                course.calls = course.calls.and_those(TrialCalls(environment.replayed_elsewhere))
-            if course.ready and environment.outcome:
-                with environment.activate():
-                    await _observe(environment, course)
+                await self._recording.begin("agent")
+            if self.on_agent is not None:
+                self.on_agent(True)
+            await agent_turns(
+                self._agent,
+                environment,
+                self.planned.case,
+                course,
+                on_wait=self.on_wait,
+                on_error=self._settings.on_agent_error,
+            )
+            self._check_still_ours(course)
+            if self.on_agent is not None:
+                self.on_agent(False)
+        if self._recording is not None:
+            await self._end_recording(self._recording, course)
+        if environment.replayed_elsewhere:
+            course.calls = course.calls.and_those(TrialCalls(environment.replayed_elsewhere))
+        if course.ready and environment.outcome:
+            with environment.activate():
+                await _observe(environment, course)
 
     async def _graded(self, context: GradingContext, course: Course) -> Grading:
         """What the graders say; what one asks a model itself is recorded and replayed too."""
         graders, settings, recording = self.planned.graders, self._settings, self._recording
         if recording is None:
-            with own_addresses(settings.model_urls):
-                return await grade(graders, context, settings.judges)
+            return await grade(graders, context, settings.judges)
         await recording.begin("graders")
         with own_addresses(recording.urls("graders")):
             grading = await grade(graders, context, settings.judges)
@@ -237,10 +238,6 @@ class TrialAttempt:
         if course.calls.problem:
             course.stop_reason, course.broken = StopReason.HARNESS_ERROR, InvalidReason.HARNESS
             course.error, course.detail = None, f"cassettes: {course.calls.problem}"
-
-
-def _nothing(_: object) -> None:
-    return
 
 
 async def run_trial(
@@ -276,15 +273,14 @@ class Watch:
         return self._surroundings.end(self._trial, environment.sources_changed())
 
 
-async def _set_up(environment: TrialEnvironment, course: Course) -> bool:
-    """Whether the surroundings are ready."""
+async def _set_up(environment: TrialEnvironment, course: Course) -> None:
+    """From then on the surroundings are ready, or it is said why not."""
     try:
         await in_thread(environment.set_up) if environment.blocking else environment.set_up()
     except Exception as error:  # noqa: BLE001  whatever a fixture raises makes the trial invalid
         course.fixture_failed(f"{type(error).__name__}: {error}")
-        return False
-    course.ready = True
-    return True
+    else:
+        course.ready = True
 
 
 async def _observe(environment: TrialEnvironment, course: Course) -> None:
