@@ -16,12 +16,16 @@ LONG_S = 60.0
 
 def limited(work: Any, seconds: float, pace: Pace | None = None) -> tuple[TimeLimit, Any]:
     """The limit, and what became of the work under it."""
-    limit = TimeLimit(seconds, pace or Pace())
+    limit, became = TimeLimit(seconds, pace or Pace()), []
 
-    async def main() -> Any:
-        return await limit.run(work(limit))
+    async def under_it() -> None:
+        became.append(await work(limit))
 
-    return limit, asyncio.run(main())
+    async def main() -> None:
+        await limit.run(under_it())
+
+    asyncio.run(main())
+    return limit, became[0]
 
 
 def test_what_answers_at_once_needs_no_timer() -> None:

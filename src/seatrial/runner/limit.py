@@ -12,14 +12,12 @@ from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context
 from functools import partial
 from types import TracebackType, coroutine
-from typing import Any, TypeVar
+from typing import Any
 
 from seatrial.environment.cancelling import cancelled_by_us
 from seatrial.environment.pace import Pace
 
 __all__ = ["TimeLimit"]
-
-T = TypeVar("T")
 
 
 class TimeLimit:
@@ -35,17 +33,18 @@ class TimeLimit:
         self._pace = pace
 
     @coroutine
-    def run(self, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
+    def run(self, work: Coroutine[Any, Any, None]) -> Generator[Any, Any, None]:
         """`await work`, with a timer from when it waits for the first time.
 
         When the limit is reached the task is cancelled, and TimeoutError leaves here if the work lets that pass.
         """
-        try:
-            awaited = work.send(None)
-        except StopIteration as done:
-            return done.value  # type: ignore[no-any-return]  # a T
-        with self:
-            return (yield from _rest(work, awaited))
+        steps = work.__await__()
+        awaited = next(
+            steps, self
+        )  # what ends at once raises no StopIteration here: that would cost more than the rest
+        if awaited is not self:
+            with self:
+                yield from _rest(steps, awaited)
 
     def __enter__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -77,19 +76,19 @@ class TimeLimit:
         return self.deadline + self._pace.waited_s - time.monotonic()
 
 
-def _rest(work: Coroutine[Any, Any, T], awaited: Any) -> Generator[Any, Any, T]:
-    """`await` the rest of the work, which waits for this now."""
+def _rest(steps: Generator[Any, Any, None], awaited: Any) -> Generator[Any, Any, None]:
+    """The steps that are left of what waits for this now."""
     while True:
         try:
             sent = yield awaited
         except GeneratorExit:
-            work.close()
+            steps.close()
             raise
         except BaseException as error:  # noqa: BLE001  what is thrown in here is for the work
-            step: Callable[[], Any] = partial(work.throw, error)
+            step: Callable[[], Any] = partial(steps.throw, error)
         else:
-            step = partial(work.send, sent)
+            step = partial(steps.send, sent)
         try:
             awaited = step()
-        except StopIteration as done:
-            return done.value  # type: ignore[no-any-return]
+        except StopIteration:
+            return
