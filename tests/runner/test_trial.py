@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -508,6 +509,20 @@ def test_what_the_agent_estimates_wins_over_the_price_table() -> None:
         return AgentRun("x", usage=[{"model": "m", "input": 1, "output": 1}], estimated_cost_usd=0.5)
 
     assert trial(agent, prices={"m": Price(input=1, output=1)})[0].cost_usd == 0.5
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+def test_a_fork_of_an_agent_that_never_waits_does_not_go_on_with_the_trial() -> None:
+    ours = os.getpid()
+
+    async def forks(task: str) -> str:
+        child = os.fork()
+        return "in the fork" if child == 0 else f"the fork ended with {os.waitpid(child, 0)[1]}"
+
+    record, _ = trial(forks)
+    if os.getpid() != ours:
+        os._exit(1)
+    assert record.output == "the fork ended with 0"
 
 
 def test_seeds_differ_between_trials_and_cases_and_repeat_for_the_same() -> None:

@@ -39,9 +39,7 @@ class TimeLimit:
         When the limit is reached the task is cancelled, and TimeoutError leaves here if the work lets that pass.
         """
         steps = work.__await__()
-        awaited = next(
-            steps, self
-        )  # what ends at once raises no StopIteration here: that would cost more than the rest
+        awaited = next(steps, self)  # without the StopIteration that `send` raises where all has ended at once
         if awaited is not self:
             with self:
                 yield from _rest(steps, awaited)
