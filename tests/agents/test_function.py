@@ -89,7 +89,7 @@ async def test_every_kind_of_function_answers(target: Any, blocking: bool, trial
     session = FunctionAgent(target).open(trial)
     assert session.blocking is blocking
     assert (await answered(session, turn())).output == "HELLO"
-    assert FunctionAgent.observes | trial.recorder.observes == {Observable.OUTPUT}
+    assert trial.recorder.observes == {Observable.OUTPUT}
 
 
 @pytest.mark.parametrize("output", [None, 5, {"answer": 3.0}, ["a"], object()])
@@ -217,7 +217,7 @@ async def test_an_agent_run_reports_the_whole_turn(trial: TrialEnvironment) -> N
         ("jailbreak", None, "agent"),
         ("secret_exposure", {"where": "log"}, "agent"),
     ]
-    assert FunctionAgent.observes | trial.recorder.observes == {
+    assert trial.recorder.observes == {
         Observable.OUTPUT,
         Observable.TOOL_CALLS,
         Observable.HANDOFFS,
@@ -231,7 +231,7 @@ async def test_an_agent_run_reports_the_whole_turn(trial: TrialEnvironment) -> N
 async def test_an_agent_run_without_usage_or_outcome_claims_neither(trial: TrialEnvironment) -> None:
     answer = await one(lambda task: AgentRun("done"), trial)
     assert (answer.latency_ms, answer.cost_usd, answer.outcome) == (None, None, {})
-    assert FunctionAgent.observes | trial.recorder.observes == {
+    assert trial.recorder.observes == {
         Observable.OUTPUT,
         Observable.TOOL_CALLS,
         Observable.HANDOFFS,

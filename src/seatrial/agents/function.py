@@ -62,6 +62,7 @@ class FunctionAgent:
 
     def open(self, trial: TrialEnvironment) -> FunctionSession:
         """The session of one trial, after `reset`. Raises FixtureError when `reset` raises."""
+        trial.recorder.observe(*self.observes)
         if self._invoke is None:
             return FunctionSession(self._target, trial, not self._async, _own)
         resetting = self._reset(trial)
