@@ -155,3 +155,15 @@ async def test_a_limit_that_is_reached_leaves_the_task_uncancelled() -> None:
     task = asyncio.current_task()
     assert task is not None
     assert task.cancelling() == 0
+
+
+def test_a_loop_with_a_clock_of_its_own_keeps_the_limit_by_it() -> None:
+    class Hurried(asyncio.SelectorEventLoop):
+        def time(self) -> float:
+            return super().time() * 1000
+
+    async def main() -> None:
+        await TimeLimit(LONG_S, Pace()).run(asyncio.sleep(10 * LONG_S))
+
+    with asyncio.Runner(loop_factory=Hurried) as runner, pytest.raises(TimeoutError):
+        runner.run(main())

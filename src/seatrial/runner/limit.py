@@ -47,6 +47,7 @@ class TimeLimit:
     def __enter__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[Any] = asyncio.current_task(self._loop)  # type: ignore[assignment]  # within one
+        self._ahead_s = self._loop.time() - time.monotonic()  # a loop may have a clock of its own
         self._start()
 
     def __exit__(
@@ -71,7 +72,7 @@ class TimeLimit:
 
     @property
     def _left_s(self) -> float:
-        return self.deadline + self._pace.waited_s - time.monotonic()
+        return self.deadline + self._pace.waited_s + self._ahead_s - self._loop.time()
 
 
 def _rest(steps: Generator[Any, Any, None], awaited: Any) -> Generator[Any, Any, None]:
