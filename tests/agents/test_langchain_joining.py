@@ -7,12 +7,14 @@ import os
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
+from seatrial.agents.langchain import joining
 from seatrial.agents.on_load import _finder, _follow
 
 AGENT = """
@@ -182,3 +184,52 @@ def test_a_module_that_cannot_be_followed_is_loaded_all_the_same() -> None:
         loader.exec_module(module)
         assert loader.loaded is module
     _follow(None, breaks)
+
+
+class LoadedLangSmith(ModuleType):
+    """What LangSmith is told for the whole process."""
+
+    def __init__(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+        super().__init__("langsmith.run_trees")
+        self.told: list[bool | None] = []
+        self.meanwhile = meanwhile
+
+    def configure(self, *, enabled: bool | None) -> None:
+        self.told.append(enabled)
+        if enabled is False:
+            self.meanwhile()
+
+
+@pytest.fixture
+def not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "langsmith.run_trees", raising=False)
+
+
+@pytest.mark.usefixtures("not_loaded")
+def test_what_is_loaded_in_a_trial_is_silent_until_the_last_trial_that_began_before_has_ended() -> None:
+    loaded, first, second = LoadedLangSmith(), object(), object()
+    for who in (first, second):
+        assert joining.hush(who) is None
+    joining._silence(loaded)
+    joining.unhush(first, None)
+    assert loaded.told == [False]
+    joining.unhush(second, None)
+    assert loaded.told == [False, None]
+
+
+@pytest.mark.usefixtures("not_loaded")
+def test_the_last_trial_may_end_while_it_is_being_silenced() -> None:
+    who = object()
+    loaded = LoadedLangSmith(lambda: joining.unhush(who, None))
+    joining.hush(who)
+    joining._silence(loaded)
+    assert loaded.told == [False, None]
+
+
+@pytest.mark.usefixtures("not_loaded")
+def test_what_is_loaded_outside_trials_is_left_as_it_is() -> None:
+    loaded = LoadedLangSmith()
+    with joining.untraced():
+        pass
+    joining._silence(loaded)
+    assert loaded.told == []

@@ -6,8 +6,9 @@ import asyncio
 
 import pytest
 
+from seatrial.agents.hidden import captured
 from seatrial.agents.leaving import AgentLeft
-from seatrial.agents.recording import Hidden, Recording
+from seatrial.agents.recording import Recording
 from seatrial.core.case import Case
 from seatrial.core.fixture import FixtureSpec
 from seatrial.environment.trial import TrialEnvironment
@@ -34,14 +35,14 @@ def trial() -> TrialEnvironment:
 def test_outside_nobody_records(recording: Recording[Recorder]) -> None:
     with recording.by(Recorder):
         pass
-    with Hidden(trial()):
+    with captured(trial()):
         pass
     assert recording.here() is None
 
 
 def test_behind_a_function_one_is_made_when_it_is_needed_and_closed_at_the_end(recording: Recording[Recorder]) -> None:
     here = trial()
-    with Hidden(here):
+    with captured(here):
         made = recording.here()
         assert made is not None
         assert made is recording.here()
@@ -51,13 +52,13 @@ def test_behind_a_function_one_is_made_when_it_is_needed_and_closed_at_the_end(r
 
 def test_each_framework_has_its_own(recording: Recording[Recorder]) -> None:
     other: Recording[Recorder] = Recording("test_other_recording", f"{__name__}:Recorder")
-    with Hidden(trial()):
+    with captured(trial()):
         assert recording.here() is not other.here()
 
 
 async def test_tasks_and_threads_take_their_recorder_along(recording: Recording[Recorder]) -> None:
     async def inside() -> bool:
-        with Hidden(trial()):
+        with captured(trial()):
             await asyncio.sleep(0)
             return await asyncio.create_task(asyncio.to_thread(recording.here)) is recording.here()
 
@@ -66,7 +67,7 @@ async def test_tasks_and_threads_take_their_recorder_along(recording: Recording[
 
 def test_an_adapter_s_own_counts_before_the_function_s_and_the_inner_one_first(recording: Recording[Recorder]) -> None:
     outer, inner = Recorder(), Recorder()
-    with Hidden(trial()), recording.by(lambda: outer):
+    with captured(trial()), recording.by(lambda: outer):
         with recording.by(lambda: inner):
             assert recording.here() is inner
         assert recording.here() is outer
@@ -76,7 +77,7 @@ def test_what_a_tool_left_by_leaves_the_function_as_it_was_raised(recording: Rec
     made: list[Recorder | None] = []
 
     def leaves() -> None:
-        with Hidden(trial()):
+        with captured(trial()):
             made.append(recording.here())
             raise AgentLeft(SystemExit(3))
 

@@ -17,6 +17,7 @@ from seatrial.core.encoding import dumps, line_of
 from seatrial.core.trace import Approval, CallState, Handoff, ModelCallEvent, Observable, ToolCallEvent, Trace, Usage
 from seatrial.environment.failure import TrialOver
 from seatrial.environment.recorder import Recorder, StepLimitReached, error_text, read_arguments
+from seatrial.environment.spending import CostLimitReached
 
 
 @pytest.mark.parametrize(
@@ -341,6 +342,28 @@ def test_the_same_call_in_a_later_turn_is_another_one() -> None:
     recorder.turn = 2
     recorder.report_turn([], [ToolCall("a")])
     assert [call.turn for call in recorder.freeze()] == [1, 2]
+
+
+def test_a_turn_begins_with_what_the_user_says_and_holds_what_follows() -> None:
+    recorder = Recorder()
+    recorder.begin_turn(1, "hello")
+    recorder.begin_turn(2, {"amount": 5})
+    recorder.report_turn([], [ToolCall("a")])
+    said, asked, call = recorder.freeze()
+    assert [(said.turn, said.role, said.content), (asked.turn, asked.role, asked.content), call.turn] == [
+        (1, "user", "hello"),
+        (2, "user", {"amount": 5}),
+        2,
+    ]
+
+
+def test_no_turn_begins_when_the_trial_may_spend_no_more() -> None:
+    recorder = Recorder()
+    recorder.spending.limit_usd = 0.01
+    recorder.estimate(0.02)
+    with pytest.raises(CostLimitReached):
+        recorder.begin_turn(2, "and now?")
+    assert (recorder.turn, recorder.freeze()) == (1, ())
 
 
 def test_events_that_belong_before_recorded_ones_leave_the_order_unknown() -> None:

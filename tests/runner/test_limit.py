@@ -7,20 +7,25 @@ from typing import Any
 
 import pytest
 
+from seatrial.core.project import RatesSpec
+from seatrial.environment.pace import Pace, Rates
 from seatrial.runner.limit import TimeLimit
 
 LONG_S = 60.0
 
 
-def limited(work: Any, seconds: float, told: list[float] | None = None) -> tuple[TimeLimit, Any]:
+def limited(work: Any, seconds: float, pace: Pace | None = None) -> tuple[TimeLimit, Any]:
     """The limit, and what became of the work under it."""
-    limit = TimeLimit(seconds, [].append if told is None else told.append)
+    limit, became = TimeLimit(seconds, pace or Pace()), []
 
-    async def main() -> Any:
-        with limit:
-            return await limit.run(work(limit))
+    async def under_it() -> None:
+        became.append(await work(limit))
 
-    return limit, asyncio.run(main())
+    async def main() -> None:
+        await limit.run(under_it())
+
+    asyncio.run(main())
+    return limit, became[0]
 
 
 def test_what_answers_at_once_needs_no_timer() -> None:
@@ -68,15 +73,14 @@ def test_a_limit_that_is_reached_ends_what_waits_as_a_timeout() -> None:
 
 def test_a_cancellation_from_outside_stays_one() -> None:
     async def main() -> tuple[bool, bool]:
-        limit, began = TimeLimit(LONG_S, [].append), asyncio.Event()
+        limit, began = TimeLimit(LONG_S, Pace()), asyncio.Event()
 
         async def work() -> None:
             began.set()
             await asyncio.Event().wait()
 
         async def task() -> None:
-            with limit:
-                await limit.run(work())
+            await limit.run(work())
 
         running = asyncio.create_task(task())
         await began.wait()
@@ -87,25 +91,79 @@ def test_a_cancellation_from_outside_stays_one() -> None:
     assert asyncio.run(main()) == (True, False)
 
 
-def test_added_time_moves_the_end_and_is_told() -> None:
+def one_a_minute(pause: Any) -> Rates:
+    """Rate limits under which a second call of the model `m` waits for a minute, or as long as the pause takes."""
+    return Rates(RatesSpec.model_validate({"models": {"m": {"requests_per_minute": 1}}}), pause=pause)
+
+
+def test_a_timer_that_waiting_made_too_early_is_set_again() -> None:
+    pace = Pace(one_a_minute(lambda seconds: asyncio.sleep(0.05)))
     told: list[float] = []
+    pace.on_wait = told.append
 
     async def work(limit: TimeLimit) -> str:
-        limit.extend(LONG_S)
+        await asyncio.sleep(0)
+        for _ in range(2):
+            await pace.ready("model", "m")
+        return "done"
+
+    limit, answer = limited(work, 0.01, pace)
+    assert (answer, limit.expired, told) == ("done", False, [pytest.approx(60, abs=1)])
+
+
+def test_waiting_before_the_timer_is_set_counts_as_well() -> None:
+    pace = Pace(one_a_minute(lambda seconds: asyncio.sleep(0)))
+
+    async def work(limit: TimeLimit) -> str:
+        for _ in range(2):
+            await pace.ready("model", "m")
         await asyncio.sleep(0.05)
         return "done"
 
-    limit, answer = limited(work, 0.01, told)
-    assert (answer, limit.expired, told) == ("done", False, [LONG_S])
+    assert limited(work, 0.01, pace)[1] == "done"
 
 
-def test_time_added_after_the_end_changes_nothing() -> None:
-    async def main() -> bool:
-        limit = TimeLimit(LONG_S, [].append)
-        with limit:
-            await limit.run(asyncio.sleep(0))
-        limit.extend(1.0)
-        await asyncio.sleep(0)
-        return limit.expired
+def test_what_has_held_up_the_loop_for_too_long_is_ended_when_it_waits() -> None:
+    async def work(limit: TimeLimit) -> None:
+        await asyncio.Event().wait()
 
-    assert asyncio.run(main()) is False
+    with pytest.raises(TimeoutError):
+        limited(work, -1.0)
+
+
+def test_time_that_was_added_is_over_at_some_point_too() -> None:
+    pace = Pace(Rates(RatesSpec.model_validate({"models": {"m": {"requests_per_minute": 6000}}})))
+
+    async def work(limit: TimeLimit) -> None:
+        for _ in range(2):
+            await pace.ready("model", "m")
+        await asyncio.Event().wait()
+
+    with pytest.raises(TimeoutError):
+        limited(work, 0.01, pace)
+
+
+async def test_no_timer_is_left_when_the_work_has_ended() -> None:
+    limit = TimeLimit(LONG_S, Pace())
+    await limit.run(asyncio.sleep(0))
+    assert all(timer.cancelled() for timer in asyncio.get_running_loop()._scheduled)  # type: ignore[attr-defined]
+
+
+async def test_a_limit_that_is_reached_leaves_the_task_uncancelled() -> None:
+    with pytest.raises(TimeoutError):
+        await TimeLimit(0.01, Pace()).run(asyncio.sleep(LONG_S))
+    task = asyncio.current_task()
+    assert task is not None
+    assert task.cancelling() == 0
+
+
+def test_a_loop_with_a_clock_of_its_own_keeps_the_limit_by_it() -> None:
+    class Hurried(asyncio.SelectorEventLoop):
+        def time(self) -> float:
+            return super().time() * 1000
+
+    async def main() -> None:
+        await TimeLimit(LONG_S, Pace()).run(asyncio.sleep(10 * LONG_S))
+
+    with asyncio.Runner(loop_factory=Hurried) as runner, pytest.raises(TimeoutError):
+        runner.run(main())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -516,6 +517,20 @@ def test_a_trial_started_between_its_beginning_and_its_end_to_the_millisecond() 
         before = datetime.now(UTC)
         started = datetime.fromisoformat(trial(str.upper)[0].started)
         assert before.replace(microsecond=before.microsecond // 1000 * 1000) <= started <= datetime.now(UTC)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+def test_a_fork_of_an_agent_that_never_waits_does_not_go_on_with_the_trial() -> None:
+    ours = os.getpid()
+
+    async def forks(task: str) -> str:
+        child = os.fork()
+        return "in the fork" if child == 0 else f"the fork ended with {os.waitpid(child, 0)[1]}"
+
+    record, _ = trial(forks)
+    if os.getpid() != ours:
+        os._exit(1)
+    assert record.output == "the fork ended with 0"
 
 
 def test_seeds_differ_between_trials_and_cases_and_repeat_for_the_same() -> None:

@@ -63,14 +63,13 @@ class FunctionAgent:
     def open(self, trial: TrialEnvironment) -> FunctionSession:
         """The session of one trial, after `reset`. Raises FixtureError when `reset` raises."""
         trial.recorder.observe(*self.observes)
-        resetting = self._reset(trial)
         if self._invoke is None:
-            return FunctionSession(self._target, trial, blocking=not self._async, as_case=False)
-        blocking = not self._async and resetting is None
-        return FunctionSession(self._invoke, trial, blocking=blocking, as_case=True, resetting=resetting)
+            return FunctionSession(self._target, trial, not self._async, _own)
+        resetting = self._reset(trial)
+        return FunctionSession(self._invoke, trial, not self._async and resetting is None, _as_case, resetting)
 
     def _reset(self, trial: TrialEnvironment) -> Awaitable[Any] | None:
-        reset = getattr(self._target, "reset", None) if self._invoke is not None else None
+        reset = getattr(self._target, "reset", None)
         if reset is None:
             return None
         with fixture_part("reset"):
@@ -87,15 +86,15 @@ class FunctionSession:
         self,
         function: Callable[..., Any],
         trial: TrialEnvironment,
-        *,
         blocking: bool,
-        as_case: bool,
+        argument: Callable[[TurnInput], Any],
         resetting: Awaitable[Any] | None = None,
     ) -> None:
+        """`argument` makes of a turn what the function is called with."""
         self.blocking = blocking
         self._function = function
         self._trial = trial
-        self._as_case = as_case
+        self._argument = argument
         self._resetting = resetting
 
     def invoke(self, turn: TurnInput) -> Answer | Awaitable[Answer]:
@@ -105,18 +104,8 @@ class FunctionSession:
         if not self.blocking:
             return self._awaited(turn)
         with captured(self._trial):
-            result = self._called(turn)
+            result = self._function(self._argument(turn))
         return self._finished(result) if inspect.isawaitable(result) else self._answer(result)
-
-    def _called(self, turn: TurnInput) -> Any:
-        return self._function(self._argument(turn))
-
-    def _argument(self, turn: TurnInput) -> Any:
-        given = turn.input
-        own = given if type(given) is str else copy.deepcopy(given)  # what the agent does to it reaches no other trial
-        if not self._as_case:
-            return own
-        return {"id": turn.case_id, "input": own, "turn": turn.number, "fixture": turn.fixture}
 
     async def _after_reset(self, turn: TurnInput) -> Answer:
         resetting, self._resetting = self._resetting, None
@@ -127,7 +116,7 @@ class FunctionSession:
 
     async def _awaited(self, turn: TurnInput) -> Answer:
         with captured(self._trial):
-            result = self._called(turn)
+            result = self._function(self._argument(turn))
             result = await result if inspect.isawaitable(result) else result
         return self._answer(result)
 
@@ -145,3 +134,13 @@ class FunctionSession:
         """Let go of a reset that was never waited for."""
         if self._resetting is not None and inspect.iscoroutine(self._resetting):
             self._resetting.close()
+
+
+def _own(turn: TurnInput) -> Any:
+    """The input: what the agent does to it reaches no other trial."""
+    given = turn.input
+    return given if type(given) is str else copy.deepcopy(given)
+
+
+def _as_case(turn: TurnInput) -> dict[str, Any]:
+    return {"id": turn.case_id, "input": _own(turn), "turn": turn.number, "fixture": turn.fixture}

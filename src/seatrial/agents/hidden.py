@@ -14,14 +14,14 @@ from __future__ import annotations
 import threading
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
-from types import TracebackType
 
 from seatrial.agents.google_adk import joining as google_adk
 from seatrial.agents.langchain import joining as langchain
+from seatrial.agents.leaving import AgentLeft
 from seatrial.agents.llamaindex import joining as llamaindex
 from seatrial.agents.openai_agents import joining as openai_agents
 from seatrial.agents.pydantic_ai import joining as pydantic_ai
-from seatrial.agents.recording import Hidden
+from seatrial.agents.recording import HIDDEN, Hidden
 from seatrial.environment.trial import TrialEnvironment
 
 __all__ = ["captured"]
@@ -47,15 +47,22 @@ def _listen() -> None:
 
 
 class _Captured(Hidden):
-    """The same, with LangSmith's tracing off."""
+    """While this lasts it records here, and LangSmith's tracing is off.
 
-    __slots__ = ("_quiet",)
+    What left a tool as AgentLeft leaves here as what the tool raised.
+    """
+
+    __slots__ = ("_outer", "_quiet")
 
     def __enter__(self) -> None:
-        super().__enter__()
-        self._quiet = langchain.untraced()
-        self._quiet.__enter__()
+        self._outer = HIDDEN.get()
+        HIDDEN.set(self)
+        self._quiet = langchain.hush(self)
 
-    def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._quiet.__exit__(None, None, None)
-        super().__exit__(kind, error, trace)
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        langchain.unhush(self, self._quiet)
+        HIDDEN.set(self._outer)
+        if self._made:
+            self.close()
+        if isinstance(error, AgentLeft):
+            raise error.error from error

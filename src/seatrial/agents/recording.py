@@ -11,14 +11,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import TracebackType
 from typing import Any, Generic, Protocol, TypeVar
 
-from seatrial.agents.leaving import AgentLeft, let_out
+from seatrial.agents.leaving import let_out
 from seatrial.environment.trial import TrialEnvironment
 from seatrial.registry import load_object
 
-__all__ = ["Hidden", "Recording"]
+__all__ = ["HIDDEN", "Hidden", "Recording"]
 
 
 class _Recorder(Protocol):
@@ -46,7 +45,7 @@ class Recording(Generic[R]):
         give = self._give.get()
         if give is not None:
             return give()
-        hidden = _HIDDEN.get()
+        hidden = HIDDEN.get()
         return None if hidden is None else hidden.recorder(self)
 
     @contextmanager
@@ -65,12 +64,9 @@ class Recording(Generic[R]):
 
 
 class Hidden:
-    """A user's function in one trial: whatever framework it runs is recorded, each by a recorder of its own.
+    """A user's function in one trial: whatever framework it runs is recorded, each by a recorder of its own."""
 
-    What left a tool as AgentLeft leaves here as what the tool raised.
-    """
-
-    __slots__ = ("_lock", "_made", "_outer", "_trial")
+    __slots__ = ("_lock", "_made", "_trial")
 
     def __init__(self, trial: TrialEnvironment) -> None:
         self._trial = trial
@@ -85,16 +81,11 @@ class Hidden:
             made: R = self._made[recording]
             return made
 
-    def __enter__(self) -> None:
-        self._outer = _HIDDEN.get()
-        _HIDDEN.set(self)
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> None:
-        _HIDDEN.set(self._outer)
+    def close(self) -> None:
+        """The function has ended."""
         for recorder in self._made.values():
             recorder.close()
-        if isinstance(error, AgentLeft):
-            raise error.error from error
 
 
-_HIDDEN: ContextVar[Hidden | None] = ContextVar("seatrial_hidden_agent", default=None)
+HIDDEN: ContextVar[Hidden | None] = ContextVar("seatrial_hidden_agent", default=None)
+"""Who records behind the user's function that this context runs in."""

@@ -122,10 +122,10 @@ class LiveRecorder:
         """This trial can see these kinds of evidence."""
         if self.observes.issuperset(observables):
             return
-        new = [each for each in observables if each not in self.observes]
-        self.observes.update(new)
-        for observable in new if self.unobserved else ():
-            self.unobserved.pop(observable, None)
+        self.observes.update(observables)
+        if self.unobserved:
+            for observable in observables:
+                self.unobserved.pop(observable, None)
         if self._entries.on_change is not None:
             self._entries.tell({"observes": sorted(self.observes)})
 
@@ -163,6 +163,13 @@ class LiveRecorder:
         if self.step_limit is not None and steps > self.step_limit:
             self.limit_reached = True
             raise StepLimitReached(f"the limit of {self.step_limit} steps was reached")
+
+    def begin_turn(self, number: int, said: Any) -> None:
+        """The user says this, and later events belong to the turn of this number. Raises CostLimitReached when the
+        trial may spend no more."""
+        self.spending.check()
+        self._entries.turn = number
+        self._entries.begin(Message, {"role": "user", "content": to_json(said), "agent": None})
 
     def message(self, role: str, content: Any, *, agent: str | None = None) -> int:
         """Something was said."""

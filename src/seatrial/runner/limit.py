@@ -7,95 +7,87 @@ turn, and no timer could end anything.
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import time
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context
 from functools import partial
 from types import TracebackType, coroutine
-from typing import Any, TypeVar
+from typing import Any
 
 from seatrial.environment.cancelling import cancelled_by_us
+from seatrial.environment.pace import Pace
 
 __all__ = ["TimeLimit"]
 
-T = TypeVar("T")
-
 
 class TimeLimit:
-    """While this lasts, `run` may take so many seconds; then its task is cancelled, and TimeoutError leaves here."""
+    """`run` may take so many seconds, beside those in which calls wait for their turn."""
 
     expired = False
     """Whether it was reached."""
-    _over = False
-    _timer: asyncio.TimerHandle | None = None
 
-    def __init__(self, seconds: float, on_wait: Callable[[float], None]) -> None:
-        """`on_wait` is told of the time that is added."""
-        self._seconds, self._told = seconds, on_wait
+    def __init__(self, seconds: float, pace: Pace) -> None:
+        """It counts from now; `pace` tells of the waiting."""
+        self.deadline = time.monotonic() + seconds - pace.waited_s
+        """When it would be reached if no call ever waited, on the monotonic clock."""
+        self._pace = pace
 
-    def __enter__(self) -> TimeLimit:
+    @coroutine
+    def run(self, work: Coroutine[Any, Any, None]) -> Generator[Any, Any, None]:
+        """`await work`, with a timer from when it waits for the first time.
+
+        When the limit is reached the task is cancelled, and TimeoutError leaves here if the work lets that pass.
+        """
+        steps = work.__await__()
+        awaited = next(steps, self)  # without the StopIteration that `send` raises where all has ended at once
+        if awaited is not self:
+            with self:
+                yield from _rest(steps, awaited)
+
+    def __enter__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[Any] = asyncio.current_task(self._loop)  # type: ignore[assignment]  # within one
-        self._when = self._loop.time() + self._seconds
-        return self
+        self._ahead_s = self._loop.time() - time.monotonic()  # a loop may have a clock of its own
+        self._start()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._over = True
-        if self._timer is not None:
-            self._timer.cancel()
+        self._timer.cancel()
         if self.expired:
             self._task.uncancel()
             if isinstance(error, asyncio.CancelledError) and not cancelled_by_us(error):
                 raise TimeoutError from error
 
-    @property
-    def disturbed(self) -> bool:
-        """Whether its task was cancelled, by whomever, and that is not over."""
-        return self._task.cancelling() > 0
-
-    def extend(self, seconds: float) -> None:
-        """Add the time in which the agent has to wait for its turn; from any thread. `on_wait` is told as well."""
-        self._told(seconds)
-        with contextlib.suppress(RuntimeError):  # the loop has closed: a thread that outlived its trial
-            self._loop.call_soon_threadsafe(self._extend, seconds)
-
-    def _extend(self, seconds: float) -> None:
-        if self.expired or self._over:
-            return
-        self._when += seconds
-        if self._timer is not None:
-            self._timer.cancel()
-            self._start()
-
     def _start(self) -> None:
         # in a context of its own: the trial's would be kept alive by a timer that is cancelled, but not yet dropped
-        self._timer = self._loop.call_at(self._when, self._expire, context=Context())
+        self._timer = self._loop.call_later(self._left_s, self._look, context=Context())
 
-    def _expire(self) -> None:
-        self.expired = True
-        self._task.cancel()
+    def _look(self) -> None:
+        if self._left_s > 0:  # calls have waited since the timer was set
+            self._start()
+        else:
+            self.expired = True
+            self._task.cancel()
 
-    @coroutine
-    def run(self, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
-        """`await work`, with a timer from when it waits for the first time."""
+    @property
+    def _left_s(self) -> float:
+        return self.deadline + self._pace.waited_s + self._ahead_s - self._loop.time()
+
+
+def _rest(steps: Generator[Any, Any, None], awaited: Any) -> Generator[Any, Any, None]:
+    """The steps that are left of what waits for this now."""
+    while True:
         try:
-            awaited = work.send(None)
-        except StopIteration as done:
-            return done.value  # type: ignore[no-any-return]  # a T
-        self._start()
-        while True:
-            try:
-                sent = yield awaited
-            except GeneratorExit:
-                work.close()
-                raise
-            except BaseException as error:  # noqa: BLE001  what is thrown in here is for the work
-                step: Callable[[], Any] = partial(work.throw, error)
-            else:
-                step = partial(work.send, sent)
-            try:
-                awaited = step()
-            except StopIteration as done:
-                return done.value  # type: ignore[no-any-return]
+            sent = yield awaited
+        except GeneratorExit:
+            steps.close()
+            raise
+        except BaseException as error:  # noqa: BLE001  what is thrown in here is for the work
+            step: Callable[[], Any] = partial(steps.throw, error)
+        else:
+            step = partial(steps.send, sent)
+        try:
+            awaited = step()
+        except StopIteration:
+            return

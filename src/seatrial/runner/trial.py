@@ -65,6 +65,19 @@ def seed_of(run_seed: int, case_id: str, trial_index: int) -> int:
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:6], "big")
 
 
+class _Process:
+    """Which process this is: another one where it was forked. Its number would be a system call at every look."""
+
+    this = object()
+
+    @classmethod
+    def forked(cls) -> None:
+        cls.this = object()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no forks
+    os.register_at_fork(after_in_child=_Process.forked)
+
 _CANCELLED_ITSELF = "the agent cancelled the task that it ran in"
 
 
@@ -87,16 +100,16 @@ class TrialAttempt:
         seed = seed_of(settings.seed, case_id, trial_index)
         self.planned = planned
         self.environment: TrialEnvironment = planned.fixture.environment(trial_index, seed)
-        self.on_agent: Callable[[bool], None] = _nothing
+        self.on_agent: Callable[[bool], None] | None = None
         """Called with True when the agent's part begins, and with False when it has ended."""
-        self.on_wait: Callable[[float], None] = _nothing
+        self.on_wait: Callable[[float], None] | None = None
         """Called with the seconds that the agent's calls are about to wait for their turn, from any thread."""
         self._agent = agent
         self._settings = settings
         self._numbers = {"trial_index": trial_index, "attempt": attempt}
         self._course = Course(utc_now(), seed)
         self._watch = Watch(settings.surroundings, case_id, trial_index)
-        self._pid = os.getpid()
+        self._process = _Process.this
         spending = self.environment.recorder.spending
         spending.prices, spending.limit_usd = settings.prices, planned.case.limits.cost_usd
         spending.priced_only = settings.priced_only
@@ -134,13 +147,18 @@ class TrialAttempt:
         course = self._course
         leftovers: tuple[Leftover, ...] = ()
         try:
-            await self._live(course)
-            trace = trace_of(self.environment, self._agent, course)
-            context = grading_context(self.planned, self.environment, trace, course, self._settings.prices)
-            grading = await self._graded(context, course)
+            if not course.cut:
+                self._watch.begin()
+                await _set_up(self.environment, course)
+            with own_addresses(self.environment.model_base_urls):
+                if course.cut or course.ready:
+                    await self._live(course)
+                trace = trace_of(self.environment, self._agent, course)
+                context = grading_context(self.planned, self.environment, trace, course, self._settings.prices)
+                grading = await self._graded(context, course)
             self._check_still_ours(course)
         finally:
-            if self._course is course and os.getpid() == self._pid:
+            if self._course is course and self._process is _Process.this:
                 leftovers = await self._leave(course)
         return record_of(self.planned, trace, context, grading, course, **self._numbers, leftovers=leftovers), trace
 
@@ -181,47 +199,43 @@ class TrialAttempt:
         self.environment.recorder.end()
 
     def _check_still_ours(self, course: Course) -> None:
-        if os.getpid() != self._pid:
+        if self._process is not _Process.this:
             os._exit(0)  # the agent forked: only the process that began the trial goes on with it
         if self._course is not course:
             raise Relieved
 
     async def _live(self, course: Course) -> None:
-        """Everything that needs the surroundings: reset, the agent's turns, the outcome."""
+        """Everything between reset and clean-up that needs the surroundings: the agent's turns, the outcome."""
         environment = self.environment
         if not course.cut:
-            self._watch.begin()
-            if not await _set_up(environment, course):
-                return
-        with own_addresses(environment.model_base_urls):
-            if not course.cut:
-                if self._recording is not None:
-                    await self._recording.begin("agent")
-                self.on_agent(True)
-                await agent_turns(
-                    self._agent,
-                    environment,
-                    self.planned.case,
-                    course,
-                    on_wait=self.on_wait,
-                    on_error=self._settings.on_agent_error,
-                )
-                self._check_still_ours(course)
-                self.on_agent(False)
             if self._recording is not None:
-                await self._end_recording(self._recording, course)
-            if environment.replayed_elsewhere:
-                course.calls = course.calls.and_those(TrialCalls(environment.replayed_elsewhere))
-            if course.ready and environment.outcome:
-                with environment.activate():
-                    await _observe(environment, course)
+                await self._recording.begin("agent")
+            if self.on_agent is not None:
+                self.on_agent(True)
+            await agent_turns(
+                self._agent,
+                environment,
+                self.planned.case,
+                course,
+                on_wait=self.on_wait,
+                on_error=self._settings.on_agent_error,
+            )
+            self._check_still_ours(course)
+            if self.on_agent is not None:
+                self.on_agent(False)
+        if self._recording is not None:
+            await self._end_recording(self._recording, course)
+        if environment.replayed_elsewhere:
+            course.calls = course.calls.and_those(TrialCalls(environment.replayed_elsewhere))
+        if course.ready and environment.outcome:
+            with environment.activate():
+                await _observe(environment, course)
 
     async def _graded(self, context: GradingContext, course: Course) -> Grading:
         """What the graders say; what one asks a model itself is recorded and replayed too."""
         graders, settings, recording = self.planned.graders, self._settings, self._recording
         if recording is None:
-            with own_addresses(settings.model_urls):
-                return await grade(graders, context, settings.judges)
+            return await grade(graders, context, settings.judges)
         await recording.begin("graders")
         with own_addresses(recording.urls("graders")):
             grading = await grade(graders, context, settings.judges)
@@ -239,10 +253,6 @@ class TrialAttempt:
         if course.calls.problem:
             course.stop_reason, course.broken = StopReason.HARNESS_ERROR, InvalidReason.HARNESS
             course.error, course.detail = None, f"cassettes: {course.calls.problem}"
-
-
-def _nothing(_: object) -> None:
-    return
 
 
 async def run_trial(
@@ -279,15 +289,14 @@ class Watch:
         return self._surroundings.end(self._trial, environment.sources_changed())
 
 
-async def _set_up(environment: TrialEnvironment, course: Course) -> bool:
-    """Whether the surroundings are ready."""
+async def _set_up(environment: TrialEnvironment, course: Course) -> None:
+    """From then on the surroundings are ready, or it is said why not."""
     try:
         await in_thread(environment.set_up) if environment.blocking else environment.set_up()
     except Exception as error:  # noqa: BLE001  whatever a fixture raises makes the trial invalid
         course.fixture_failed(f"{type(error).__name__}: {error}")
-        return False
-    course.ready = True
-    return True
+    else:
+        course.ready = True
 
 
 async def _observe(environment: TrialEnvironment, course: Course) -> None:

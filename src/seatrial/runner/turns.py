@@ -5,9 +5,9 @@ Whatever the agent raises stands in the Course afterwards; only the harness's ow
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import inspect
-import time
 import traceback
 from collections.abc import Callable
 from types import TracebackType
@@ -41,7 +41,7 @@ async def agent_turns(
     case: Case,
     course: Course,
     *,
-    on_wait: Callable[[float], None],
+    on_wait: Callable[[float], None] | None = None,
     on_error: Callable[[BaseException], None] | None = None,
 ) -> None:
     """Every turn of a trial, as far as it gets.
@@ -49,11 +49,12 @@ async def agent_turns(
     `on_wait` is told of the seconds that the agent's calls are about to wait for their turn, `on_error` of what the
     agent raised, before anything is cleaned up.
     """
-    limit = TimeLimit(case.limits.timeout_s, on_wait)
-    course.deadline = time.monotonic() + case.limits.timeout_s - environment.pace.waited_s
+    task: asyncio.Task[Any] = asyncio.current_task()  # type: ignore[assignment]  # within one
+    environment.pace.on_wait = on_wait
+    limit = TimeLimit(case.limits.timeout_s, environment.pace)
+    course.deadline = limit.deadline
     try:
-        with limit, environment.activate():
-            environment.pace.on_wait = limit.extend
+        with environment.activate():
             await limit.run(_converse(environment, agent, case, course))
     except (StepLimitReached, CostLimitReached) as reached:
         course.stop_reason, course.own_limit = StopReason.MAX_STEPS, str(reached)
@@ -72,7 +73,7 @@ async def agent_turns(
             on_error(raised)
     finally:
         course.deadline = None
-        if limit.disturbed:
+        if task.cancelling():
             await pass_over_strays()
     if course.stop_reason is StopReason.WAITING_APPROVAL:
         course.waits_as_scripted = environment.waits_as_scripted
@@ -121,22 +122,20 @@ async def _played(environment: TrialEnvironment, session: Session, case: Case, c
 async def _turn(environment: TrialEnvironment, session: Session, case: Case, value: Any, course: Course) -> bool:
     """One turn; whether the agent answered it."""
     recorder, pace = environment.recorder, environment.pace
-    recorder.spending.check()
-    recorder.turn = number = len(course.outputs) + 1
-    turn = TurnInput(case.id, value, number, environment.fixture_name)
-    recorder.message("user", turn.message or value)
+    turn = TurnInput(case.id, value, len(course.outputs) + 1, environment.fixture_name)
+    recorder.begin_turn(turn.number, turn.message or value)
     began = course.turn_began = own_time(pace)
     measured: float | None = None
     try:
         answer = await in_thread(session.invoke, turn) if session.blocking else session.invoke(turn)
         finished = answer if isinstance(answer, Answer) else await answer
-        measured = figure_of(finished.latency_ms)
+        if finished.latency_ms is not None:
+            measured = figure_of(finished.latency_ms)
     finally:
         course.turn_began = None
         course.latency_ms += max(own_time(pace) - began, 0.0) * 1000 if measured is None else measured
     _take(finished, course)
-    estimate = figure_of(finished.cost_usd)
-    if estimate is not None:
+    if finished.cost_usd is not None and (estimate := figure_of(finished.cost_usd)) is not None:
         recorder.estimate(estimate)
     return finished.stop_reason is StopReason.ANSWERED
 

@@ -70,7 +70,8 @@ async def conversation(case: Case, answers: Sequence[str]) -> AsyncGenerator[Any
 
 def inputs_of(case: Case) -> tuple[Any, ...]:
     """What a user says who listens to no answer: the case's own input, then its scripted turns."""
-    return (case.input, *[with_message(case.input, turn.user) for turn in case.turns])
+    first, turns = case.input, case.turns
+    return (first, *[with_message(first, turn.user) for turn in turns]) if turns else (first,)
 
 
 def with_message(case_input: Any, message: str) -> Any:

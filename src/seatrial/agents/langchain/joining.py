@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -17,7 +18,7 @@ from seatrial.agents.langchain.asking import let_tools_ask
 from seatrial.agents.langchain.recording import recording
 from seatrial.agents.on_load import when_loaded
 
-__all__ = ["listen", "untraced"]
+__all__ = ["hush", "listen", "unhush", "untraced"]
 
 _HOOKS, _TRACING = "langchain_core.tracers.context", "langsmith.run_trees"
 _TOOLS = "langchain_core.tools.base"
@@ -37,12 +38,12 @@ class _State:
     """What holds for this process."""
 
     joined: ModuleType | None = None
-    early: int = 0
-    """Contexts that began before LangSmith was loaded and last still."""
     silenced: ModuleType | None = None
 
 
 _state = _State()
+_early: set[object] = set()
+"""Who began before LangSmith was loaded, and lasts still: adding and discarding are one step each, for any thread."""
 
 
 def _join(module: ModuleType) -> None:
@@ -55,35 +56,51 @@ def _join(module: ModuleType) -> None:
 # --- LangSmith ----------------------------------------------------------------------------------------------------
 
 
-def untraced() -> AbstractContextManager[Any]:
+@contextmanager
+def untraced() -> Iterator[None]:
     """LangSmith sends nothing from in here, whatever the environment says, also when it is loaded only in here."""
+    who = object()
+    quiet = hush(who)
+    try:
+        yield
+    finally:
+        unhush(who, quiet)
+
+
+def hush(who: object) -> AbstractContextManager[Any] | None:
+    """`untraced` begins, until `unhush` is called with the same, and with what this gives."""
     if _TRACING not in sys.modules:
-        return _UNTRACED_ONCE_LOADED
+        # a context variable of a module that does not exist yet cannot be set: what is loaded meanwhile is off for all
+        _early.add(who)
+        return None
     from langsmith import tracing_context
 
-    return tracing_context(enabled=False)
+    quiet: AbstractContextManager[Any] = tracing_context(enabled=False)
+    quiet.__enter__()
+    return quiet
 
 
-class _UntracedOnceLoaded:
-    """A context variable of a module that does not exist yet cannot be set: what is loaded in here is off for all."""
-
-    def __enter__(self) -> None:
-        with _lock:
-            _state.early += 1
-
-    def __exit__(self, *_: object) -> None:
-        with _lock:
-            _state.early -= 1
-            if not _state.early and _state.silenced is not None:
-                _state.silenced.configure(enabled=None)
-                _state.silenced = None
-
-
-_UNTRACED_ONCE_LOADED = _UntracedOnceLoaded()
+def unhush(who: object, quiet: AbstractContextManager[Any] | None) -> None:
+    """`untraced` ends."""
+    if quiet is not None:
+        quiet.__exit__(None, None, None)
+        return
+    _early.discard(who)
+    if _state.silenced is not None:
+        _let_speak()
 
 
 def _silence(module: ModuleType) -> None:
     with _lock:
-        if _state.early:
+        if _early:
             module.configure(enabled=False)
             _state.silenced = module
+    _let_speak()  # where the last of them ended meanwhile, and saw nothing silenced yet
+
+
+def _let_speak() -> None:
+    """Once none is left of those that began before LangSmith was loaded."""
+    with _lock:
+        if not _early and _state.silenced is not None:
+            _state.silenced.configure(enabled=None)
+            _state.silenced = None
