@@ -12,6 +12,7 @@ import pytest
 
 from seatrial.agents.detect import agent_for
 from seatrial.agents.function import FunctionAgent
+from seatrial.agents.hidden import listen
 from seatrial.core.agent_run import AgentRun, HandoffEvent, ModelCall, ToolCall
 from seatrial.core.case import Case
 from seatrial.core.fixture import FixtureSpec
@@ -95,6 +96,12 @@ async def test_every_kind_of_function_answers(target: Any, blocking: bool, trial
 @pytest.mark.parametrize("output", [None, 5, {"answer": 3.0}, ["a"], object()])
 async def test_what_it_returns_is_the_final_output_itself(output: Any, trial: TrialEnvironment) -> None:
     assert (await one(lambda task: output, trial)).output is output
+
+
+def test_what_is_looked_for_once_a_process_is_no_part_of_an_agents_time(trial: TrialEnvironment) -> None:
+    listen.cache_clear()
+    FunctionAgent(shout).open(trial)
+    assert listen.cache_info().currsize == 1
 
 
 async def test_the_input_is_the_agents_own_copy(trial: TrialEnvironment) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from types import AsyncGeneratorType, GeneratorType
 from typing import Any
 
-from seatrial.agents.hidden import captured
+from seatrial.agents.hidden import captured, listen
 from seatrial.agents.reported import answer_of
 from seatrial.agents.taking import check_taken
 from seatrial.core.agent_run import AgentRun
@@ -62,6 +62,8 @@ class FunctionAgent:
 
     def open(self, trial: TrialEnvironment) -> FunctionSession:
         """The session of one trial, after `reset`. Raises FixtureError when `reset` raises."""
+        if trial.capture_hidden:
+            listen()
         trial.recorder.observe(*self.observes)
         if self._invoke is None:
             return FunctionSession(self._target, trial, not self._async, _own)

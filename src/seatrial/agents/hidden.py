@@ -24,14 +24,14 @@ from seatrial.agents.pydantic_ai import joining as pydantic_ai
 from seatrial.agents.recording import HIDDEN, Hidden
 from seatrial.environment.trial import TrialEnvironment
 
-__all__ = ["captured"]
+__all__ = ["captured", "listen"]
 
 
 def captured(trial: TrialEnvironment) -> AbstractContextManager[None]:
     """A context in which what any known framework runs is recorded for this trial."""
     if not trial.capture_hidden:
         return nullcontext()
-    _listen()
+    listen()
     return _Captured(trial)
 
 
@@ -39,8 +39,11 @@ _listening = threading.Lock()
 
 
 @cache
-def _listen() -> None:
-    """Once for a process: what a framework asks is settled when it is loaded."""
+def listen() -> None:
+    """Once for a process: what a framework asks is settled when it is loaded.
+
+    That takes milliseconds, so it is done before an agent's time is measured.
+    """
     with _listening:  # agents that begin at once, each in its thread, search the path once
         for framework in (langchain, llamaindex, openai_agents, pydantic_ai, google_adk):
             framework.listen()
