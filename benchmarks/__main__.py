@@ -22,7 +22,7 @@ from benchmarks.peers import peers_python
 from benchmarks.profiles import Hot
 from benchmarks.rows import ROWS
 from benchmarks.sizes import FULL, QUICK, TINY, Sizes
-from benchmarks.table import NAMES, OURS, Row, machine, row_data, row_problem, table
+from benchmarks.table import NAMES, OURS, Row, machine, row_data, row_problem, table, tally
 
 __all__ = ["main", "measured_rows"]
 
@@ -123,7 +123,7 @@ def _text(rows: Sequence[Row], hot: Mapping[str, Sequence[Hot]], facts: Mapping[
     if facts["size"] != FULL.name:
         parts.insert(0, f"Sizes: {facts['size']}. Smaller than the targets are about: for trying out, not for judging.")
     parts += [row_problem(row, hot.get(row.name, ())) for row in missed]
-    parts.append(f"{len(rows) - len(missed)} of {len(rows)} targets met. {machine(facts)}")
+    parts.append(f"{tally([(row.verdict, row.goal.own) for row in rows])} {machine(facts)}")
     return "\n\n".join(parts)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measuring import ROOT
-from benchmarks.table import NAMES, machine
+from benchmarks.table import NAMES, machine, tally
 
 __all__ = ["last_measured", "with_results"]
 
@@ -22,8 +22,8 @@ def last_measured(data: Mapping[str, Any]) -> str:
     head = ["what", NAMES[0], "target", "", *NAMES[1:]]
     lines = [head, ["---"] * len(head), *map(_line, rows)]
     table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-    met = sum(row["verdict"] == "met" for row in rows)
-    parts = [HEADING, f"{met} of {len(rows)} targets met. {machine(data)}", table]
+    met = tally([(row["verdict"], row["own_target"]) for row in rows]).replace("*", "\\*")
+    parts = [HEADING, f"{met} {machine(data)}", table]
     return "\n\n".join([*parts, *filter(None, map(_profile, rows))]) + "\n"
 
 

@@ -9,7 +9,19 @@ from typing import Any
 
 from benchmarks.profiles import Hot
 
-__all__ = ["NAMES", "OURS", "Cell", "Goal", "Row", "machine", "paired_ratio", "row_data", "row_problem", "table"]
+__all__ = [
+    "NAMES",
+    "OURS",
+    "Cell",
+    "Goal",
+    "Row",
+    "machine",
+    "paired_ratio",
+    "row_data",
+    "row_problem",
+    "table",
+    "tally",
+]
 
 OURS = "Seatrial"
 NAMES = (OURS, "floor", "pydantic-evals", "inspect-ai")
@@ -117,6 +129,14 @@ def table(rows: Sequence[Row]) -> str:
 def _line(row: Row) -> tuple[str, ...]:
     what = f"{row.name}, {row.unit}"
     return (what, row.column(OURS), row.goal.text(), row.verdict, *(row.column(name) for name in NAMES[1:]))
+
+
+def tally(verdicts: Sequence[tuple[str, bool]]) -> str:
+    """How many targets are met, by verdicts and whether the target was set here; these are counted apart."""
+    given = [verdict == "met" for verdict, own in verdicts if not own]
+    own = [verdict == "met" for verdict, own in verdicts if own]
+    apart = f", and {sum(own)} of {len(own)} of those marked *" if own else ""
+    return f"{sum(given)} of {len(given)} targets met{apart}."
 
 
 def row_problem(row: Row, hot: Sequence[Hot]) -> str:

@@ -7,7 +7,7 @@ import json
 import pytest
 from benchmarks.page import HEADING, with_results
 from benchmarks.profiles import Hot
-from benchmarks.table import OURS, Cell, Goal, Row, machine, paired_ratio, row_data, row_problem, table
+from benchmarks.table import OURS, Cell, Goal, Row, machine, paired_ratio, row_data, row_problem, table, tally
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,6 +71,12 @@ def test_a_row_shows_target_verdict_ratios_and_why_a_figure_is_missing() -> None
 
 def test_an_own_target_is_marked() -> None:
     assert Goal(0.5, own=True).text() == "<= 0.5*"
+
+
+def test_targets_that_were_set_here_are_counted_apart() -> None:
+    assert tally([("met", False), ("MISSED", False)]) == "1 of 2 targets met."
+    verdicts = [("met", False), ("met", True), ("FAILED", True)]
+    assert tally(verdicts) == "1 of 1 targets met, and 1 of 2 of those marked *."
 
 
 def test_a_share_of_the_work_has_a_share_of_the_time_and_the_price_of_a_run() -> None:
