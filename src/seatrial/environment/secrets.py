@@ -1,7 +1,7 @@
 """Masking values that must not get out, before anything is written.
 
 A value is recognised as it is, escaped as in JSON or as Python shows it or its bytes (one of these in another, up to
-three deep), URL-encoded, inside base64, and, where it is all digits, with spaces or dashes between them or as a whole
+four deep), URL-encoded, inside base64, and, where it is all digits, with spaces or dashes between them or as a whole
 number. Its mark is `[secret:NAME]`, that of a `redact` pattern
 `[secret:redact]`. Where values overlap in a text, the whole of the overlap is replaced by the marks of those that no
 other one covers, so a value inside a longer one leaves no mark of its own.
@@ -24,8 +24,9 @@ __all__ = ["Redactor"]
 
 _SHORTEST = 6
 _SHORTEST_BASE64 = 12
-_ESCAPES = 3
-"""How many may lie one in another: a set in a dataclass is JSON in JSON, and a reason shows it as Python does."""
+_ESCAPES = 4
+"""How many may lie one in another: three of the agent's own, or a set in a dataclass, which is JSON in JSON; and a
+reason shows that as Python does."""
 _DIGITS = re.compile(r"\d[\d -]*\d")
 _NEVER_ESCAPED = re.compile(r"[ !#-&(-\[\]-~]+")
 _PATTERN_MARK = "[secret:redact]"
