@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -161,3 +162,9 @@ def test_own_grader_of_a_use_is_advisory_when_the_case_says_so() -> None:
     (only,) = graders_of({"use": f"{HERE}:polite", "advisory": True})
     assert not only.required
     assert own_grader(Case.model_validate({"id": "c", "graders": [f"{HERE}:polite"]}).graders[0], name="n").name == "n"
+
+
+def test_a_grader_may_look_at_a_context_with_a_part_of_it_replaced() -> None:
+    context = context_of({}, trace_of(output="a"))
+    assert replace(context, output="b").output == "b"
+    assert replace(context, output="b").trace == context.trace

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,36 @@ def test_run_gives_cases_trials_exit_code_and_a_readable_folder(tmp_path: Path) 
     assert again.trace(again.trials[0]).output == "you said hello"
     frame = run.to_pandas()
     assert list(frame["grade.answer"]) == [1.0, 0.0, 1.0, 0.0]
+
+
+def test_rows_of_a_summary_are_each_their_own(tmp_path: Path) -> None:
+    write_project(tmp_path, {f"cases/{name}.yaml": case(name) for name in "ab"})
+    first, second = list(api.run(tmp_path, trials=2, concurrency=1).results()["cases"])
+    first["grades"][0]["note"] = first["trials_detail"][0]["grades"][0]["note"] = "mine"
+    others = [*second["grades"], *first["trials_detail"][1]["grades"], *second["trials_detail"][0]["grades"]]
+    assert not [row for row in others if "note" in row]
+
+
+_OUTLIVES_MAIN = """
+import sys, threading, seatrial
+
+def agent(task):
+    threading.main_thread().join()
+    return f"you said {task}"
+
+def work():
+    print(seatrial.run(sys.argv[1], agent=agent).info.status)
+
+threading.Thread(target=work).start()
+"""
+
+
+def test_a_run_in_a_thread_that_outlives_the_main_thread_ends_like_any_other(tmp_path: Path) -> None:
+    write_project(tmp_path, {"cases/a.yaml": case("a")})
+    command = [sys.executable, "-c", _OUTLIVES_MAIN, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == ("finished\n", "")
+    assert api.load(next((tmp_path / "runs").iterdir())).exit_code == 0
 
 
 def test_an_agent_object_and_options_can_be_given(tmp_path: Path) -> None:

@@ -15,6 +15,21 @@ def test_results_are_written_whole_and_readable(tmp_path):
     assert [file.name for file in path.parent.iterdir()] == ["results.json"]
 
 
+def test_what_has_to_come_first_keeps_a_summary_from_its_place(tmp_path):
+    seen = []
+    write_results(tmp_path, {"version": 1}, once=lambda: seen.append([path.name for path in tmp_path.iterdir()]))
+    assert len(seen) == 1
+    assert "results.json" not in seen[0]
+
+    def refuse():
+        raise StorageError("the trials could not be put on the disk")
+
+    with pytest.raises(StorageError, match="put on the disk"):
+        write_results(tmp_path, {"version": 2}, once=refuse)
+    assert json.loads((tmp_path / "results.json").read_bytes()) == {"version": 1}
+    assert len(list(tmp_path.iterdir())) == 1
+
+
 def test_json_files_are_indented_and_end_in_a_line_feed():
     assert json_text({"a": [1]}) == '{\n  "a": [\n    1\n  ]\n}\n'
 

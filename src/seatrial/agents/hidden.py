@@ -58,9 +58,9 @@ class _Captured(Hidden):
     __slots__ = ("_outer", "_quiet")
 
     def __enter__(self) -> None:
+        self._quiet = langchain.hush(self)
         self._outer = HIDDEN.get()
         HIDDEN.set(self)
-        self._quiet = langchain.hush(self)
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         langchain.unhush(self, self._quiet)

@@ -129,8 +129,8 @@ class FixtureSpec(Frozen):
     @cached_property
     def may_block(self) -> bool:
         """Whether making or looking at what it declares may take time."""
-        made = self.database or self.files or self.function or self.watch.globals
-        return bool(made) or any(observer.state is None for observer in self.outcome.values())
+        made = (self.database, self.files, self.function) != (None, None, None)
+        return made or bool(self.watch.globals) or any(observer.state is None for observer in self.outcome.values())
 
     @cached_property
     def digest(self) -> str:

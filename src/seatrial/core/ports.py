@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from seatrial.core.case import Case, Expected
 from seatrial.core.grade import Grade
@@ -42,7 +41,8 @@ __all__ = [
 ]
 
 
-class TurnInput(NamedTuple):
+@dataclass(frozen=True)
+class TurnInput:
     """What the agent is given for one user turn. Never the expectations."""
 
     case_id: str
@@ -62,13 +62,14 @@ class TurnInput(NamedTuple):
         return message if isinstance(message, str) else ""
 
 
-class Answer(NamedTuple):
+@dataclass(frozen=True)
+class Answer:
     """How one turn of an agent ended."""
 
     output: Any
     """The agent's real object, not yet JSON."""
     stop_reason: StopReason = StopReason.ANSWERED
-    outcome: Mapping[str, Any] = MappingProxyType({})
+    outcome: Mapping[str, Any] = field(default_factory=dict)
     """The final state as the agent reports it."""
     latency_ms: float | None = None
     """As measured by the agent; None = the harness's own clock."""
@@ -139,7 +140,8 @@ class User(Protocol):
         """What the user says next, given every answer so far; None when the user is done."""
 
 
-class GradingContext(NamedTuple):
+@dataclass(frozen=True)
+class GradingContext:
     """Everything a grader may look at."""
 
     case: Case
@@ -149,9 +151,9 @@ class GradingContext(NamedTuple):
     """What was observed of the environment; None when nothing was."""
     output: Any = None
     """The agent's real object; `trace.output` is the same as JSON data."""
-    expected: Expected = Expected()
+    expected: Expected = field(default_factory=Expected)
     """The expectations in force: the case's, or one turn's."""
-    secrets: Mapping[str, str] = MappingProxyType({})
+    secrets: Mapping[str, str] = field(default_factory=dict)
     """Canaries of the fixture by name."""
     rules: Any = None
     """Permission rules (`seatrial.core.permissions`), when the project has them."""

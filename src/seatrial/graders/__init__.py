@@ -111,11 +111,11 @@ class BuiltIn:
 
         That of a final output rests on the event in which it was said, and abstains where it could not be observed.
         """
-        seen = context if context.expected is self.expected else context._replace(expected=self.expected)
+        seen = context if context.expected is self.expected else replace(context, expected=self.expected)
         if self.turn is not None:
             if not self._reached(context.trace):
                 return None
-            seen = seen._replace(trace=_turn_of(context.trace, self.turn), output=None)
+            seen = replace(seen, trace=_turn_of(context.trace, self.turn), output=None)
         of_answer, trace = _ANSWERS.get(self.key), seen.trace
         unheard = unobserved(trace, Observable.OUTPUT) if of_answer and trace.output is None else None
         grade: Grade | None = unheard or _load(of_answer or _CALLS[self.key])(seen)

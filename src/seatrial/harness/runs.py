@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -241,16 +241,33 @@ def _end(planned: Plan, definitions: tuple[Case, ...], collector: _Collector, st
     ended = planned.info.altered({"status": status, "ended": _now(), "models": records.models})
     run = Run(planned.folder, writer.final(ended), definitions, records, planned.warnings)
     try:
-        with ThreadPoolExecutor(1, "seatrial-commit") as beside:
-            committed = beside.submit(writer.commit)  # the disk has its own time
+        committed = _beside(writer.commit)  # the disk has its own time
+        try:
             with collector_paused():
-                write_results(planned.folder, run.results())
-            committed.result()
+                write_results(planned.folder, run.results(), once=committed.result)
+        finally:
+            wait((committed,))
         writer.finish(run.info)
         return run
     finally:
         writer.close()
         planned.scratch.remove()
+
+
+def _beside(work: Callable[[], None]) -> Future[None]:
+    """The work in a thread, which may begin when the main thread has ended: an executor would refuse that."""
+    done: Future[None] = Future()
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001  handed to whoever asks
+            done.set_exception(error)
+        else:
+            done.set_result(None)
+
+    threading.Thread(target=run, name="seatrial-commit").start()
+    return done
 
 
 def _definitions(planned: Plan) -> tuple[Case, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -84,9 +84,19 @@ def write_json(path: Path, data: Any) -> Path:
     return path
 
 
-def write_results(folder: Path, results: dict[str, Any]) -> Path:
-    """Write a summary as `results.json` of a run folder; gives its path."""
-    return write_json(folder / "results.json", results)
+def write_results(folder: Path, results: dict[str, Any], once: Callable[[], object] = tuple) -> Path:
+    """Write a summary as `results.json` of a run folder; gives its path.
+
+    `once` is called when all of it is written, but not yet in its place; what it raises leaves things as they were.
+    """
+    path = folder / "results.json"
+    write_parts(path, _then(json_parts(results), once))
+    return path
+
+
+def _then(parts: Iterator[str], once: Callable[[], object]) -> Iterator[str]:
+    yield from parts
+    once()
 
 
 def check_writable(path: Path) -> None:

@@ -144,7 +144,7 @@ class _Cases:
         rows = self._graders.get(id(result.kinds))  # cases that went alike share one counting
         if rows is None:
             rows = self._graders[id(result.kinds)] = [_row(row) for row in grader_rows_of(result)]
-        return rows
+        return [*map(dict, rows)]
 
     def _trial(self, trial: Trial) -> dict[str, Any]:
         last = trial.last
@@ -188,7 +188,7 @@ class _Kind:
             rows = zip(self.common["grades"], said, strict=True)
             self._grades = [{**grade, "reason": stable(each["reason"])} for grade, each in rows]
             self._said = said
-        return self._grades
+        return [*map(dict, self._grades)]
 
 
 def _in_common(kind: Likeness) -> dict[str, Any]:

@@ -65,19 +65,6 @@ def seed_of(run_seed: int, case_id: str, trial_index: int) -> int:
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:6], "big")
 
 
-class _Process:
-    """Which process this is: another one where it was forked. Its number would be a system call at every look."""
-
-    this = object()
-
-    @classmethod
-    def forked(cls) -> None:
-        cls.this = object()
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows, which has no forks
-    os.register_at_fork(after_in_child=_Process.forked)
-
 _CANCELLED_ITSELF = "the agent cancelled the task that it ran in"
 
 
@@ -109,7 +96,7 @@ class TrialAttempt:
         self._numbers = {"trial_index": trial_index, "attempt": attempt}
         self._course = Course(utc_now(), seed)
         self._watch = Watch(settings.surroundings, case_id, trial_index)
-        self._process = _Process.this
+        self._pid = os.getpid()
         spending = self.environment.recorder.spending
         spending.prices, spending.limit_usd = settings.prices, planned.case.limits.cost_usd
         spending.priced_only = settings.priced_only
@@ -158,7 +145,7 @@ class TrialAttempt:
                 grading = await self._graded(context, course)
             self._check_still_ours(course)
         finally:
-            if self._course is course and self._process is _Process.this:
+            if self._course is course and os.getpid() == self._pid:
                 leftovers = await self._leave(course)
         return record_of(self.planned, trace, context, grading, course, **self._numbers, leftovers=leftovers), trace
 
@@ -199,7 +186,7 @@ class TrialAttempt:
         self.environment.recorder.end()
 
     def _check_still_ours(self, course: Course) -> None:
-        if self._process is not _Process.this:
+        if os.getpid() != self._pid:
             os._exit(0)  # the agent forked: only the process that began the trial goes on with it
         if self._course is not course:
             raise Relieved

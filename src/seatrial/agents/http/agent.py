@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from seatrial.agents.http.callback import Callback
@@ -123,7 +124,7 @@ class HTTPSession:
             limit = self._trial.recorder.step_limit
             if limit is not None and rounds > limit:
                 why = f"the service asked for approval more than {limit} times"
-                return answer._replace(output=None, stop_reason=StopReason.MAX_STEPS, own_limit=why)
+                return replace(answer, output=None, stop_reason=StopReason.MAX_STEPS, own_limit=why)
 
     def _recorded(self, reading: Reading) -> Answer:
         for event in reading.events:
@@ -140,7 +141,7 @@ class HTTPSession:
         except (TypeError, ValueError) as error:
             raise ServiceError(f"{str(error).removeprefix('AgentRun.')} (in the response)") from error
         own_limit = OWN_LIMIT.format("service") if reading.stop_reason is StopReason.MAX_STEPS else ""
-        return answer._replace(stop_reason=reading.stop_reason, own_limit=own_limit)
+        return replace(answer, stop_reason=reading.stop_reason, own_limit=own_limit)
 
     def _decision(self, request: Mapping[str, Any]) -> dict[str, Any]:
         action, arguments = str(request.get("action")), request.get("arguments")
