@@ -89,7 +89,9 @@ def test_no_record_can_name_a_file_that_is_no_output_of_the_run(name: str, run: 
     change_records(run, {"output_file": name})
     with pytest.raises(StorageError, match="is no name of an output"):
         run.output(run.records()[0])
-    assert "trials.jsonl:1: the output of c#1 cannot be read" in "\n".join(verify(run).problems)
+    problems = "\n".join(verify(run).problems)
+    assert "trials.jsonl:1: the output of c#1: " in problems
+    assert "is no name of an output" in problems
 
 
 @pytest.mark.parametrize("name", [*OUTSIDE, "ABSOLUTE"])
@@ -120,6 +122,12 @@ def test_links_out_of_the_folder_are_not_followed(whole_folder: bool, run: RunFo
 def test_an_output_of_which_the_trace_says_nothing_is_not_taken_for_the_trials(run: RunFolder) -> None:
     give_trace(run, of_c())
     assert "the output of c#1 is not as the run wrote it" in "\n".join(verify(run).problems)
+
+
+def test_a_trace_with_events_of_no_kind_is_none_for_verifying_too(run: RunFolder) -> None:
+    for events in ("x", [1], [{"number": 1}], [{"number": 1, "kind": "zzz"}], [{"kind": []}]):
+        give_trace(run, of_c(output=LARGE, events=events))
+        assert "trials.jsonl:1: the trace of c#1 is no trace" in "\n".join(verify(run).problems)
 
 
 # --- what is no file, or cannot be read ------------------------------------------------------------------------------

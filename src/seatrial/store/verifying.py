@@ -14,16 +14,17 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from seatrial.core.case import Case
+from seatrial.core.frozen import defaults_of
 from seatrial.core.grade import Verdict
 from seatrial.core.grading import listed
 from seatrial.core.ledger import Ledger
 from seatrial.core.run import RunInfo, RunStatus
-from seatrial.core.trace import StopReason
+from seatrial.core.trace import Event, StopReason
 from seatrial.core.trial import InvalidReason, TrialRecord, TrialStatus, status_of
 from seatrial.core.wording import first_problem
 from seatrial.errors import StorageError
@@ -210,8 +211,8 @@ class _Check:
             same = not trace or self._is_output(name, data, trace)
         except StorageError as error:
             missing = isinstance(error.__cause__, FileNotFoundError)
-            what = f"is missing: {name}" if missing else f"cannot be read: {_within(self.folder, error)}"
-            yield f"the output of {record.key} {what}"
+            what = f" is missing: {name}" if missing else f": {_within(self.folder, error)}"
+            yield f"the output of {record.key}{what}"
             return
         if not same:
             yield f"the output of {record.key} is not as the run wrote it: {name}"
@@ -290,4 +291,15 @@ def _content(frame: bytes, unpacked: Unpacker) -> tuple[Mapping[str, Any], str]:
         data = parsed(unpacked(frame))
     except ValueError as error:
         return {}, str(error)
-    return (data, "") if isinstance(data, dict) else ({}, "is no JSON object")
+    if not isinstance(data, dict):
+        return {}, "is no JSON object"
+    return (data, "") if _has_events(data) else ({}, "is no trace: not all of its events are of a known kind")
+
+
+def _has_events(data: Mapping[str, Any]) -> bool:
+    """Whether a trace has events of known kinds: far cheaper than reading it as a trace."""
+    events = data.get("events", [])
+    return isinstance(events, list) and all(isinstance(each, dict) and each.get("kind") in _KINDS for each in events)
+
+
+_KINDS = [defaults_of(kind)["kind"] for kind in get_args(get_args(Event)[0])]
