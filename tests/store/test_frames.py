@@ -7,6 +7,7 @@ import io
 import json
 import shutil
 import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -251,3 +252,23 @@ def test_a_trace_that_could_not_be_read_again_is_not_written(tmp_path: Path, mon
         writer.write(passing("c", 2), Trace(log="x" * 300_000))
     writer.close()
     assert [str(record.key) for record in RunFolder(tmp_path).records()] == ["c#1"]
+
+
+UNPACK = """
+import resource, sys
+import zstandard
+from seatrial.store.frames import Unpacker
+frame = zstandard.ZstdCompressor().compress(bytes(300_000_000))
+held = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (held + 100_000_000,) * 2)
+try:
+    Unpacker()(frame)
+except ValueError as error:
+    print(len(frame), error)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs to know its own memory")
+def test_a_frame_that_there_is_no_memory_for_is_an_error_like_others() -> None:
+    done = subprocess.run([sys.executable, "-c", UNPACK], capture_output=True, text=True, check=False)
+    assert "would become 300,000,000 bytes, for which there is not enough memory" in done.stdout, done.stderr

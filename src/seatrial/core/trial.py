@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -12,7 +12,21 @@ from seatrial.core.frozen import Frozen, Word
 from seatrial.core.grade import Grade, GraderFailure, Tally, Verdict
 from seatrial.core.trace import AgentError, StopReason
 
-__all__ = ["InvalidReason", "Leftover", "LeftoverKind", "Tokens", "TrialKey", "TrialRecord", "TrialStatus", "status_of"]
+__all__ = [
+    "MOST_TRIALS",
+    "InvalidReason",
+    "Leftover",
+    "LeftoverKind",
+    "Tokens",
+    "TrialKey",
+    "TrialRecord",
+    "TrialStatus",
+    "status_of",
+]
+
+MOST_TRIALS = 10_000_000
+"""Of a case on record: four hundred runs of as many can still be counted together."""
+_Nth = Annotated[int, Field(ge=1, le=MOST_TRIALS)]
 
 
 class TrialStatus(Word):
@@ -90,8 +104,8 @@ class TrialRecord(Frozen):
     run_id: str = ""
     case_id: str
     suite: str = ""
-    trial_index: int = 1
-    attempt: int = 1
+    trial_index: _Nth = 1
+    attempt: _Nth = 1
     """From 1; with retries the last attempt of a trial counts."""
     broken_off: bool = False
     """The harness broke this attempt off and makes it again; it counts against no retry."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import sys
 import threading
@@ -42,7 +41,8 @@ from seatrial.report.files import write_results
 from seatrial.report.summary import summary_of, whole
 from seatrial.runner.remaining import Remaining, earlier
 from seatrial.store.atomic import write_text
-from seatrial.store.rundir import RunFolder, RunWriter
+from seatrial.store.reading import content, parsed
+from seatrial.store.rundir import RunFolder, RunWriter, is_run_folder
 from seatrial.verdict.metrics import CaseResult, case_results, exit_code
 
 if TYPE_CHECKING:
@@ -378,7 +378,7 @@ def find_run(name: str, project: Path | None = None) -> Path:
     `project` is the project's folder, None = found upward from here; a path needs none. Raises UsageError with the
     nearest id when there is no such run.
     """
-    if (Path(name) / "run.json").is_file():
+    if is_run_folder(Path(name)):
         return Path(name)
     try:
         root = find_root(project)
@@ -398,10 +398,10 @@ def find_run(name: str, project: Path | None = None) -> Path:
 
 def _run_folders(root: Path) -> list[Path]:
     """Every run of the project: those in `runs/`, and the last one written elsewhere."""
-    folders = [path.parent for path in (root / "runs").glob("*/run.json")]
-    with contextlib.suppress(OSError):
+    folders = [path.parent for path in (root / "runs").glob("*/run.json") if path.is_file()]
+    with contextlib.suppress(OSError, StorageError):
         elsewhere = Path((root / ".seatrial" / "last-run").read_text(encoding="utf-8").strip())
-        if (elsewhere / "run.json").is_file():
+        if is_run_folder(elsewhere):
             folders.append(elsewhere)
     return folders
 
@@ -417,9 +417,10 @@ def runs_of(root: Path) -> list[RunInfo]:
 
 def _started(folder: Path) -> str:
     try:
-        return str(json.loads((folder / "run.json").read_text(encoding="utf-8")).get("started", ""))
-    except (OSError, ValueError):
+        data = parsed(content(folder / "run.json"))
+    except (StorageError, ValueError):
         return ""
+    return str(data.get("started", "")) if isinstance(data, dict) else ""
 
 
 def failed_ids(run: Run) -> frozenset[str]:

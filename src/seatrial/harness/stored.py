@@ -11,6 +11,7 @@ from seatrial.core.trial import TrialRecord
 from seatrial.environment.secrets import Redactor
 from seatrial.errors import UsageError, did_you_mean
 from seatrial.harness.runs import Run
+from seatrial.store.records import validated
 
 __all__ = ["agent_of", "trial_of"]
 
@@ -18,13 +19,14 @@ __all__ = ["agent_of", "trial_of"]
 def agent_of(info: RunInfo, project: Project, *, otherwise: str) -> AgentSpec:
     """The agent of a run, its masked settings put back. `otherwise` says what else to do where it cannot be had.
 
-    Raises UsageError when it was given as an object, or a masked value is not known now.
+    Raises UsageError when it was given as an object, or a masked value is not known now; StorageError when the run's
+    record of it is none.
     """
     stored = Redactor(project.secrets, project.redact).unmask(info.agent)
     masked = re.search(r"\[secret:[^\[\]]+\]", dumps(stored))
     if masked:
         raise UsageError(f"the agent's settings hold {masked[0]}, whose value is not known now; set it, or {otherwise}")
-    spec = AgentSpec.model_validate(stored)
+    spec = validated(AgentSpec, stored, f"run.json of run {info.run_id}: agent")
     if ":" not in (spec.target or "") and spec.command is None:
         raise UsageError(
             f"the agent of this run was given as an object ({spec.target}), so it cannot be run again; "

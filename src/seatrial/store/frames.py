@@ -15,6 +15,7 @@ from zstandard import ZstdCompressor, ZstdDecompressor, ZstdError, frame_content
 from seatrial.core.trial import TrialRecord
 from seatrial.errors import StorageError
 from seatrial.store.outputs import bytes_digest
+from seatrial.store.reading import opened, unreadable
 
 __all__ = ["LARGEST", "MAGIC", "TRACES", "Packed", "Packer", "Traces", "Unpacker", "absence", "is_as_written"]
 
@@ -71,9 +72,11 @@ class Unpacker:
             if size > len(frame) * _DENSEST:
                 raise ValueError(_NO_FRAME)
             text = self._decompress(frame, allow_extra_data=False)
+            line = text.removesuffix(b"\n")
         except ZstdError as error:
             raise ValueError(_NO_FRAME) from error
-        line = text.removesuffix(b"\n")
+        except MemoryError as error:
+            raise ValueError(f"would become {size:,} bytes, for which there is not enough memory") from error
         if line == text or b"\n" in line:
             raise ValueError("is not one line")
         return line
@@ -92,6 +95,8 @@ class Packed(NamedTuple):
     frame: bytes
     line: bytes
     """What the frame holds, without the line feed."""
+    place: str
+    """Where it stands, and whose it is, for messages."""
 
 
 class Traces:
@@ -100,12 +105,12 @@ class Traces:
     def __init__(self, folder: Path) -> None:
         self._path = folder / TRACES
         self.unpacked = Unpacker()
-        if not self._path.is_file():
-            raise StorageError(f"{self._path}: {absence(folder)}")
         try:
-            self._file = self._path.open("rb")
+            self._file = opened(self._path)
+        except FileNotFoundError as error:
+            raise StorageError(f"{self._path}: {absence(folder)}") from error
         except OSError as error:
-            raise self._unreadable(error) from error
+            raise unreadable(self._path, error) from error
 
     def __enter__(self) -> Traces:
         return self
@@ -125,20 +130,17 @@ class Traces:
         """The record's trace. StorageError naming file and place when it is missing, or not as it was written."""
         try:
             frame = self.frame(record)
-        except OSError as error:
-            raise self._unreadable(error) from error
+        except (OSError, MemoryError) as error:
+            raise unreadable(self._path, error) from error
         if not frame:
             raise StorageError(f"{self._path}: the trace of {record.key} is missing")
         place = f"{self._path}, at byte {record.trace_at}: the trace of {record.key}"
         if not is_as_written(record, frame):
             raise StorageError(f"{place} is not as it was written (its record has another digest)")
         try:
-            return Packed(frame, self.unpacked(frame))
+            return Packed(frame, self.unpacked(frame), place)
         except ValueError as error:
             raise StorageError(f"{place} {error}") from error
-
-    def _unreadable(self, error: OSError) -> StorageError:
-        return StorageError(f"{self._path}: cannot be read ({error.strerror or error})")
 
 
 def is_as_written(record: TrialRecord, frame: bytes) -> bool:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -20,6 +19,7 @@ from typing import Any, NamedTuple
 
 from seatrial.errors import StorageError, UsageError
 from seatrial.store.frames import TRACES, absence
+from seatrial.store.reading import opened, parsed, unreadable
 
 __all__ = ["COMMIT_EVERY_S", "FIRST_LINK", "TRACES", "TRIALS", "Journal", "Line", "finished_lines", "line_digest"]
 
@@ -79,10 +79,14 @@ def _trace_end(line: Line) -> int:
 
 
 def _whole_lines(path: Path) -> Iterator[Line]:
-    if not path.is_file():
-        return
     at = 0
-    with path.open("rb") as file:
+    try:
+        file = opened(path)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise unreadable(path, error) from error
+    with file:
         for number, text in enumerate(file, start=1):
             if not text.endswith(b"\n"):
                 return  # the process ended while it wrote this line
@@ -92,9 +96,9 @@ def _whole_lines(path: Path) -> Iterator[Line]:
 
 def _read(text: bytes, place: str) -> dict[str, Any]:
     try:
-        data = json.loads(text)
+        data = parsed(text)
     except ValueError as error:
-        raise StorageError(f"{place}: is not JSON: {error}") from error
+        raise StorageError(f"{place}: {error}") from error
     if not isinstance(data, dict):
         raise StorageError(f"{place}: is no JSON object")
     return data

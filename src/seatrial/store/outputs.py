@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
+import os
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,8 +12,19 @@ from seatrial.core.encoding import dumps, shortened
 from seatrial.core.ids import file_name
 from seatrial.errors import StorageError
 from seatrial.store.atomic import write_text
+from seatrial.store.reading import content, parsed
 
-__all__ = ["ASIDE", "INLINE_OUTPUT", "Aside", "Outputs", "bytes_digest", "read_aside", "read_output"]
+__all__ = [
+    "ASIDE",
+    "INLINE_OUTPUT",
+    "Aside",
+    "Outputs",
+    "bytes_digest",
+    "output_content",
+    "output_of",
+    "read_aside",
+    "read_output",
+]
 
 ASIDE = "output_file"
 """Where a trace's line names the file of its last output, in that output's place."""
@@ -73,27 +85,47 @@ def _storable(text: str) -> bool:
     return text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)
 
 
+_OURS = re.compile(r"outputs/[a-z0-9_.%-]+\.(txt|json)")
+"""What the names of files look like that `Outputs` makes."""
+
+
 def read_output(folder: Path, name: str) -> Any:
     """The output that stands in a file of a run folder. StorageError when it cannot be read."""
-    return _value(folder / name, _content(folder / name))
+    return output_of(folder / name, output_content(folder, name))
 
 
-def read_aside(folder: Path, reference: Any) -> Any:
-    """The output that a trace refers to. StorageError when it is not there, or not as it was written."""
-    path = folder / str(reference["file"])
-    data = _content(path)
-    if bytes_digest(data) != reference["digest"]:
-        raise StorageError(f"{path}: is not as it was written (the trace has another digest)")
-    return _value(path, data)
+def read_aside(folder: Path, reference: Any, place: str) -> Any:
+    """The output that a trace refers to. StorageError when it is not there, or not as it was written; or naming
+    `place`, where the reference stands, when that is none.
+
+    Without a digest nothing says that the file was the trial's output, so it is not read as that.
+    """
+    name, digest = (reference.get(key) if isinstance(reference, dict) else None for key in ("file", "digest"))
+    if not isinstance(name, str) or not isinstance(digest, str):
+        raise StorageError(f"{place}: {ASIDE}: should be {{file, digest, size}} of an output")
+    data = output_content(folder, name)
+    if bytes_digest(data) != digest:
+        raise StorageError(f"{folder / name}: is not as it was written (the trace has another digest)")
+    return output_of(folder / name, data)
 
 
-def _content(path: Path) -> bytes:
+def output_content(folder: Path, name: str) -> bytes:
+    """What the file of an output holds. StorageError when it cannot be read, or is none of the folder's own outputs.
+
+    A folder may come from anywhere: nothing outside its `outputs/` is read, whatever a record or a link names.
+    """
+    if not _OURS.fullmatch(name):
+        raise StorageError(f"{folder}: {name[:200]!r} is no name of an output (outputs/NAME.txt or outputs/NAME.json)")
+    if Path(os.path.realpath(folder / name)).parent != Path(os.path.realpath(folder)) / "outputs":
+        raise StorageError(f"{folder / name}: is a link out of the run folder's outputs, which is not followed")
+    return content(folder / name)
+
+
+def output_of(path: Path, data: bytes) -> Any:
+    """The output that the file of this name holds with this content. StorageError when it is none."""
     try:
-        return path.read_bytes()
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
-
-
-def _value(path: Path, data: bytes) -> Any:
-    text = data.decode("utf-8")  # as it was said, its line ends too
-    return json.loads(text) if path.suffix == ".json" else text
+        return parsed(data) if path.suffix == ".json" else data.decode("utf-8")  # as it was said, its line ends too
+    except UnicodeDecodeError as error:
+        raise StorageError(f"{path}: is not UTF-8") from error
+    except ValueError as error:
+        raise StorageError(f"{path}: {error}") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import weakref
@@ -17,6 +16,7 @@ from seatrial.core.trial import TrialRecord
 from seatrial.core.wording import first_problem
 from seatrial.errors import StorageError
 from seatrial.store.journal import TRIALS, Line
+from seatrial.store.reading import descriptor, parsed, unreadable
 
 __all__ = ["add_line", "data_of", "first_line", "ledger_of", "validated"]
 
@@ -74,7 +74,7 @@ class _Reader:
                 self._piece = at, b""
                 return self._read(at, size)
         except OSError as error:
-            raise StorageError(f"{self._path}: cannot be read ({error.strerror or error})") from error
+            raise unreadable(self._path, error) from error
 
     def _read_around(self, at: int, size: int) -> bytes:
         """The same, with what stands before and behind: trials that ran side by side finished in some other order."""
@@ -85,7 +85,7 @@ class _Reader:
 
     def _read(self, at: int, size: int) -> bytes:
         if self._descriptor is None:
-            self._descriptor = os.open(self._path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+            self._descriptor = descriptor(self._path)
             weakref.finalize(self, os.close, self._descriptor)
         os.lseek(self._descriptor, at, os.SEEK_SET)
         return os.read(self._descriptor, size)
@@ -101,9 +101,9 @@ def _record(line: bytes, place: str) -> TrialRecord:
 def data_of(line: bytes, place: str) -> Any:
     """What a line holds. StorageError naming `place` when it is not JSON."""
     try:
-        return json.loads(line)
+        return parsed(line)
     except ValueError as error:
-        raise StorageError(f"{place}: is not JSON: {first_line(error)}") from error
+        raise StorageError(f"{place}: {first_line(error)}") from error
 
 
 def validated(model: type[_Model], data: Any, place: str) -> _Model:
@@ -112,6 +112,8 @@ def validated(model: type[_Model], data: Any, place: str) -> _Model:
         return model.model_validate(data)
     except ValidationError as error:
         raise StorageError(f"{place}: {first_line(error)}") from error
+    except (RecursionError, MemoryError) as error:
+        raise StorageError(f"{place}: is nested too deeply, or too large, to be read") from error
 
 
 def first_line(error: Exception) -> str:

@@ -12,11 +12,10 @@ import re
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
-
-from pydantic import ValidationError
 
 from seatrial.core.case import Case
 from seatrial.core.encoding import indented, line_of, parts_of, plain
@@ -24,13 +23,14 @@ from seatrial.core.ledger import Ledger
 from seatrial.core.model_json import as_given, json_of, model_of
 from seatrial.core.run import RunInfo, RunStatus
 from seatrial.core.trace import Trace
-from seatrial.core.trial import TrialRecord
+from seatrial.core.trial import MOST_TRIALS, TrialRecord
 from seatrial.errors import StorageError, UsageError
 from seatrial.store.atomic import write_text
-from seatrial.store.frames import LARGEST, TRACES, Packer, Traces
+from seatrial.store.frames import LARGEST, Packer, Traces
 from seatrial.store.journal import FIRST_LINK, Journal, finished_lines, line_digest, repair
 from seatrial.store.lock import LOCK_NAME, FolderLock
 from seatrial.store.outputs import ASIDE, INLINE_OUTPUT, Aside, Outputs, bytes_digest, read_aside, read_output
+from seatrial.store.reading import content, opened, unreadable
 from seatrial.store.records import add_line, data_of, first_line, ledger_of, validated
 from seatrial.store.trace_line import trace_line
 
@@ -69,8 +69,11 @@ class _NoMask:
 
 
 def is_run_folder(folder: Path) -> bool:
-    """Whether a run was written here."""
-    return (folder / _INFO).is_file()
+    """Whether a run was written here. StorageError when that cannot be seen."""
+    try:
+        return (folder / _INFO).is_file()
+    except OSError as error:
+        raise unreadable(folder, error) from error
 
 
 def has_begun(folder: Path) -> bool:
@@ -294,13 +297,21 @@ class StoredTrial:
     """Its part of `traces.jsonl.zst`."""
     line: bytes
     """What that holds: a line of JSON, without its line feed."""
+    place: str
+    """Where that stands, and whose it is, for messages."""
     folder: Path
     """The run folder."""
 
     @cached_property
     def data(self) -> dict[str, Any]:
-        """What the line holds. StorageError when it cannot be read."""
-        data: dict[str, Any] = data_of(self.line, f"the trace of {self.record.key}")
+        """What the line holds. StorageError when it cannot be read, or is another trial's."""
+        data = data_of(self.line, self.place)
+        if not isinstance(data, dict):
+            raise StorageError(f"{self.place}: is no JSON object")
+        record = self.record
+        whose = data.get("case_id"), data.get("trial_index"), data.get("attempt")
+        if whose != (record.case_id, record.trial_index, record.attempt):
+            raise StorageError(f"{self.place}: is not where its record says: another attempt's stands there")
         return data
 
     @property
@@ -309,13 +320,16 @@ class StoredTrial:
         if ASIDE not in self.data:
             return self.data
         data = {name: value for name, value in self.data.items() if name != ASIDE}
-        output = read_aside(self.folder, self.data[ASIDE])
-        return {**data, "output": output, "outputs": [*data.get("outputs", ()), output]}
+        earlier = data.get("outputs", [])
+        if not isinstance(earlier, list):
+            raise StorageError(f"{self.place}: outputs: should be a list")
+        output = read_aside(self.folder, self.data[ASIDE], self.place)
+        return {**data, "output": output, "outputs": [*earlier, output]}
 
     def trace(self, data: Any = None) -> Trace:
         """The trace; of changed `data` when that is given. StorageError when it is none."""
         fields = {key: value for key, value in (data or self.whole).items() if key not in _KEY}
-        return validated(Trace, fields, f"trace of {self.record.key}")
+        return validated(Trace, fields, self.place)
 
 
 _KEY = ("case_id", "trial_index", "attempt")
@@ -335,15 +349,15 @@ class RunFolder:
         """`run.json`; StorageError when it cannot be read."""
         path = self.folder / _INFO
         try:
-            return model_of(RunInfo, path.read_bytes())
-        except (OSError, ValidationError) as error:
+            info = model_of(RunInfo, content(path))
+            _check(info)
+        except (ValueError, RecursionError, MemoryError) as error:
             raise StorageError(f"{path}: cannot be read as a run: {first_line(error)}") from error
+        return info
 
     def cases(self) -> tuple[Case, ...]:
         """The selected cases as they were, in order; StorageError when the run ended before they were written."""
         path = self.folder / _CASES
-        if not path.is_file():
-            raise StorageError(f"{path}: is missing; the run ended before it began, and can be resumed")
         return tuple(validated(Case, data, place) for place, data in _lines(path))
 
     def records(self) -> Ledger:
@@ -381,10 +395,7 @@ class RunFolder:
         """The trace of one trial; StorageError when it is missing, or not as it was written."""
         with Traces(self.folder) as traces:
             stored = StoredTrial(record, *traces.read(record), self.folder)
-        try:
-            return stored.trace()
-        except StorageError as error:
-            raise StorageError(f"{self.folder / TRACES}: {error}") from error
+        return stored.trace()
 
     def output(self, record: TrialRecord) -> Any:
         """The whole final output, from `outputs/` when it was moved there."""
@@ -393,7 +404,32 @@ class RunFolder:
         return read_output(self.folder, record.output_file)
 
 
+def _check(info: RunInfo) -> None:
+    """Raise ValueError for a time or a number that nothing can be reckoned from."""
+    times = {"started": info.started, "ended": info.ended}
+    times |= {f"resumed.{number}.at": each.at for number, each in enumerate(info.resumed)}
+    for name, text in times.items():
+        if text and not _is_time(text):
+            raise ValueError(f"{name}: should be a time, such as 2026-01-31T12:00:00Z, not {text[:80]!r}")
+    for case_id, planned in info.trials.items():
+        if not 0 <= planned <= MOST_TRIALS:
+            raise ValueError(f"trials.{case_id}: should be 0 to {MOST_TRIALS}")
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
+
+
 def _lines(path: Path) -> Iterator[tuple[str, Any]]:
-    with path.open("rb") as file:
+    try:
+        file = opened(path)
+    except FileNotFoundError as error:
+        raise StorageError(f"{path}: is missing; the run ended before it began, and can be resumed") from error
+    except OSError as error:
+        raise unreadable(path, error) from error
+    with file:
         for number, line in enumerate(file, start=1):
             yield f"{path}:{number}", data_of(line, f"{path}:{number}")

@@ -10,25 +10,27 @@ against that helps a digest kept elsewhere.
 from __future__ import annotations
 
 import contextlib
-import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from seatrial.core.case import Case
+from seatrial.core.frozen import defaults_of
 from seatrial.core.grade import Verdict
 from seatrial.core.grading import listed
 from seatrial.core.ledger import Ledger
 from seatrial.core.run import RunInfo, RunStatus
-from seatrial.core.trace import StopReason
+from seatrial.core.trace import Event, StopReason
 from seatrial.core.trial import InvalidReason, TrialRecord, TrialStatus, status_of
 from seatrial.core.wording import first_problem
 from seatrial.errors import StorageError
 from seatrial.store.frames import MAGIC, TRACES, Traces, Unpacker, is_as_written
-from seatrial.store.outputs import ASIDE, bytes_digest, read_output
+from seatrial.store.outputs import ASIDE, bytes_digest, output_content, output_of
+from seatrial.store.reading import opened, parsed
 from seatrial.store.records import ledger_of
 from seatrial.store.rundir import FIRST_LINK, RunFolder, line_digest
 
@@ -122,7 +124,7 @@ class _Check:
     def read_trials(self) -> None:
         ended = self.info.status is not RunStatus.RUNNING
         try:
-            with (self.folder / TRIALS).open("rb") as lines:
+            with opened(self.folder / TRIALS) as lines:
                 link = self._read_lines(lines, ended=ended)
         except OSError as error:
             self._unreadable(TRIALS, error)
@@ -196,7 +198,7 @@ class _Check:
         """Why the trace of a record is not where the record says, or it or its output not as they were written."""
         trace: Mapping[str, Any] = {}
         if traces is not None:
-            trace, problem = _trace(record, traces.frame(record), traces.unpacked)
+            trace, problem = _trace(record, traces)
             if problem:
                 yield f"the trace of {record.key} {problem}"
         if record.output_file is not None:
@@ -204,26 +206,33 @@ class _Check:
 
     def _output_problems(self, record: TrialRecord, name: str, trace: Mapping[str, Any]) -> Iterator[str]:
         """A trace holds the digest of an output that was put aside, or else the output itself."""
-        path = self.folder / name
-        if not path.is_file():
-            yield f"the output of {record.key} is missing: {name}"
-            return
         try:
-            reference = trace.get(ASIDE)
-            if isinstance(reference, dict):
-                same = bytes_digest(path.read_bytes()) == reference.get("digest") and reference.get("file") == name
-            else:
-                same = "output" not in trace or read_output(self.folder, name) == trace["output"]
-        except (OSError, ValueError, StorageError):
-            same = False
+            data = output_content(self.folder, name)
+            same = not trace or self._is_output(name, data, trace)
+        except StorageError as error:
+            missing = isinstance(error.__cause__, FileNotFoundError)
+            what = f" is missing: {name}" if missing else f": {_within(self.folder, error)}"
+            yield f"the output of {record.key}{what}"
+            return
         if not same:
             yield f"the output of {record.key} is not as the run wrote it: {name}"
+
+    def _is_output(self, name: str, data: bytes, trace: Mapping[str, Any]) -> bool:
+        """Whether a trace says that this is its output; one that says nothing of it has not."""
+        reference = trace.get(ASIDE)
+        if isinstance(reference, dict):
+            return bytes_digest(data) == reference.get("digest") and reference.get("file") == name
+        try:
+            return "output" in trace and output_of(self.folder / name, data) == trace["output"]
+        except StorageError:
+            return False
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def _content(self, name: str) -> bytes | None:
         try:
-            return (self.folder / name).read_bytes()
+            with opened(self.folder / name) as file:
+                return file.read()
         except OSError as error:
             self._unreadable(name, error)
         return None
@@ -234,11 +243,13 @@ class _Check:
 
     def _model(self, model: type[_Model], place: str, line: bytes) -> _Model | None:
         try:
-            return model.model_validate(json.loads(line))
+            return model.model_validate(parsed(line))
         except ValidationError as error:
             self._say(place, f"cannot be read: {first_problem(error)}")
-        except (ValueError, RecursionError):
-            self._say(place, "is not JSON")
+        except RecursionError:
+            self._say(place, "is nested too deeply to be read")
+        except ValueError as error:
+            self._say(place, str(error))
         return None
 
 
@@ -252,11 +263,20 @@ def _possible(record: TrialRecord, info: RunInfo) -> set[tuple[TrialStatus, Inva
     return found
 
 
-def _trace(record: TrialRecord, frame: bytes, unpacked: Unpacker) -> tuple[Mapping[str, Any], str]:
+def _within(folder: Path, error: StorageError) -> str:
+    """What an error says of a file of the folder, which is not named."""
+    return str(error).removeprefix(f"{folder}{os.sep}").removeprefix(f"{folder}: ")
+
+
+def _trace(record: TrialRecord, traces: Traces) -> tuple[Mapping[str, Any], str]:
     """What the frame of a record holds, as far as it can be read, and what is wrong with it."""
+    try:
+        frame = traces.frame(record)
+    except OSError as error:
+        return {}, f"cannot be read ({error.strerror or error})"
     if not frame:
         return {}, "is missing"
-    trace, problem = _content(frame, unpacked)
+    trace, problem = _content(frame, traces.unpacked)
     key = {"case_id": record.case_id, "trial_index": record.trial_index, "attempt": record.attempt}
     if not frame.startswith(MAGIC) or (not problem and {name: trace.get(name) for name in key} != key):
         problem = "is not where the record says"
@@ -268,9 +288,18 @@ def _trace(record: TrialRecord, frame: bytes, unpacked: Unpacker) -> tuple[Mappi
 def _content(frame: bytes, unpacked: Unpacker) -> tuple[Mapping[str, Any], str]:
     """The JSON object in a frame, or why there is none."""
     try:
-        data = json.loads(unpacked(frame))
-    except json.JSONDecodeError:
-        return {}, "is not JSON"
-    except (ValueError, RecursionError) as error:
+        data = parsed(unpacked(frame))
+    except ValueError as error:
         return {}, str(error)
-    return (data, "") if isinstance(data, dict) else ({}, "is no JSON object")
+    if not isinstance(data, dict):
+        return {}, "is no JSON object"
+    return (data, "") if _has_events(data) else ({}, "is no trace: not all of its events are of a known kind")
+
+
+def _has_events(data: Mapping[str, Any]) -> bool:
+    """Whether a trace has events of known kinds: far cheaper than reading it as a trace."""
+    events = data.get("events", [])
+    return isinstance(events, list) and all(isinstance(each, dict) and each.get("kind") in _KINDS for each in events)
+
+
+_KINDS = [defaults_of(kind)["kind"] for kind in get_args(get_args(Event)[0])]
