@@ -286,8 +286,11 @@ def refusal(folder: Path) -> str:
     """What is said of going on with a run; that changes nothing."""
 
     def contents() -> dict[str, bytes]:
-        return {path.name: path.read_bytes() for path in folder.iterdir()}
+        return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
+    with (folder / TRACES).open("ab") if (folder / TRACES).is_file() else contextlib.nullcontext() as traces:
+        if traces is not None:
+            traces.write(Packer()(b'{"case_id":"in flight"}')[:-3])
     before = contents()
     with pytest.raises((UsageError, StorageError)) as error:
         RunWriter.resume(folder, RunFolder(folder).info, CASES)
@@ -360,6 +363,21 @@ def test_resuming_over_traces_without_their_records_is_refused(tmp_path: Path) -
     folder = torn(tmp_path / "run")
     (folder / TRIALS).unlink()
     assert "trials.jsonl: is missing, though traces.jsonl.zst holds traces" in refusal(folder)
+
+
+@pytest.mark.parametrize("name", [TRIALS, TRACES])
+def test_resuming_over_a_folder_in_place_of_a_file_is_refused(tmp_path: Path, name: str) -> None:
+    folder = torn(tmp_path / "run")
+    (folder / name).unlink()
+    (folder / name).mkdir()
+    assert f"{name}: is missing" in refusal(folder)
+
+
+def test_resuming_over_a_record_that_is_nested_too_deep_is_refused(tmp_path: Path) -> None:
+    folder = torn(tmp_path / "run")
+    with (folder / TRIALS).open("ab") as file:
+        file.write(b"[" * 200_000 + b"\n")
+    assert "trials.jsonl:4: is not JSON" in refusal(folder)
 
 
 @pytest.mark.parametrize("content", [b"", b"{}\n"])

@@ -111,7 +111,7 @@ def _whole_lines(path: Path) -> Iterator[Line]:
 def _read(text: bytes, place: str) -> dict[str, Any]:
     try:
         data = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise StorageError(f"{place}: is not JSON: {error}") from error
     if not isinstance(data, dict):
         raise StorageError(f"{place}: is no JSON object")
@@ -131,7 +131,7 @@ def repair(folder: Path, take: Callable[[Line], object]) -> str:
     """
     trials, traces = folder / TRIALS, folder / TRACES
     _refuse_missing(folder)
-    content = traces.open("rb", buffering=0) if traces.exists() else io.BytesIO()
+    content = _opened(traces)
     last: Line | None = None
     torn: Line | None = None
     with content:
@@ -153,9 +153,16 @@ def repair(folder: Path, take: Callable[[Line], object]) -> str:
     return FIRST_LINK if last is None else line_digest(last.text[:-1])
 
 
+def _opened(path: Path) -> IO[bytes]:
+    try:
+        return path.open("rb", buffering=0) if path.is_file() else io.BytesIO()
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
+
+
 def _refuse_missing(folder: Path) -> None:
     """Both files are made before the first trial, so that no crash leaves one of them alone with something in it."""
-    sizes = {name: (folder / name).stat().st_size if (folder / name).exists() else None for name in (TRIALS, TRACES)}
+    sizes = {name: (folder / name).stat().st_size if (folder / name).is_file() else None for name in (TRIALS, TRACES)}
     if sizes[TRIALS] and sizes[TRACES] is None:
         raise UsageError(f"{folder / TRACES}: {absence(folder)}, so the run cannot be resumed")
     if sizes[TRACES] and sizes[TRIALS] is None:

@@ -146,9 +146,9 @@ class RunWriter:
         try:
             if fresh:
                 _refuse_begun(folder)  # another run may have come and gone before the lock was ours
+            _refuse_other_cases(folder, info)
             kept = ledger_of(folder)
             previous = repair(folder, lambda line: add_line(kept, line))
-            _refuse_other_cases(folder, info)
             text = None if (folder / _CASES).exists() else _cases_text(cases, masks)
             if text is not None:
                 info = info.model_copy(update={"cases_file": bytes_digest(text.encode())})
@@ -295,7 +295,7 @@ def _refuse_begun(folder: Path) -> None:
 def _refuse_other_cases(folder: Path, info: RunInfo) -> None:
     """Cases are written whole, after their digest: others than these were put there since."""
     path = folder / _CASES
-    if info.cases_file and path.exists() and bytes_digest(path.read_bytes()) != info.cases_file:
+    if info.cases_file and path.is_file() and bytes_digest(path.read_bytes()) != info.cases_file:
         raise UsageError(
             f"{path}: is not as it was written, so the run cannot be resumed; "
             "put it back, or take it away to have it written again"
@@ -370,7 +370,7 @@ class RunFolder:
 
     def _finished_lines(self) -> Iterator[Line]:
         ended = self.info.status is not RunStatus.RUNNING
-        if ended and not (self.folder / TRIALS).exists():
+        if ended and not (self.folder / TRIALS).is_file():
             raise StorageError(f"{self.folder / TRIALS}: is missing")
         return finished_lines(self.folder, ended=ended)
 
@@ -391,7 +391,7 @@ class RunFolder:
         if info.status is RunStatus.RUNNING:
             return
         for name, wanting in ((_CASES, "is missing"), (TRACES, absence(self.folder))):
-            if not (self.folder / name).exists():
+            if not (self.folder / name).is_file():
                 raise StorageError(f"{self.folder / name}: {wanting}")
         last = deque(self._finished_lines(), maxlen=1)
         end = line_digest(last[0].text[:-1]) if last else FIRST_LINK
