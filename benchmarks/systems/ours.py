@@ -111,8 +111,9 @@ def resume(task: Task, folder: Path) -> Ready:
     """Going on with a run whose last trial is missing, from the request to the last file."""
     request = _request(task, folder)
     execute(plan(request))
-    records = folder / "kept" / "trials.jsonl"
+    records, info = folder / "kept" / "trials.jsonl", folder / "kept" / "run.json"
     records.write_bytes(b"".join(records.read_bytes().splitlines(keepends=True)[:-1]))
+    info.write_text(json.dumps(json.loads(info.read_bytes()) | {"status": "running", "ended": None, "chain_end": None}))
     return Ready(lambda: _passed(execute(plan(replace(request, resume=True)))), lambda _: lines_in(records))
 
 

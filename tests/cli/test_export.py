@@ -62,5 +62,10 @@ def test_trials_that_are_lost_are_spoken_of(project: Path, capsys: pytest.Captur
     folder = api.run(project).folder
     traces = folder / TRACES
     traces.write_bytes(traces.read_bytes()[:-200])
+    assert _exit_code(["export", str(folder), "out.jsonl"]) == 2
+    assert "traces.jsonl.zst: ends before the trace of c" in capsys.readouterr().err
+    assert not (project / "out.jsonl").exists()
+    info = folder / "run.json"
+    info.write_text(info.read_text().replace('"status": "finished"', '"status": "running"'))  # then a crash took them
     assert _exit_code(["export", str(folder), "out.jsonl"]) == 0
     assert "1 of 3 planned trials are not on record" in capsys.readouterr().err

@@ -23,7 +23,7 @@ from seatrial.errors import SeatrialError, StorageError, UsageError
 from seatrial.harness.plan import plan
 from seatrial.harness.request import Request
 from seatrial.harness.runs import Run, execute
-from seatrial.store.journal import TRIALS
+from seatrial.store.journal import TRACES, TRIALS
 from seatrial.store.lock import FolderLock
 from seatrial.store.rundir import RunFolder, RunWriter
 
@@ -163,6 +163,12 @@ def test_bl_072_a_resume_sees_the_trials_of_all_earlier_sittings(tmp_path: Path)
     assert len(RunFolder(finished.folder).info.resumed) == 2
 
 
+def as_if_killed(folder: Path) -> None:
+    """Let a run folder say what it says of a run that did not come to its end."""
+    info = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps(info | {"status": "running", "ended": None, "chain_end": None}))
+
+
 def killed_right_after_start(folder: Path) -> None:
     """What a sitting leaves that is killed before its first trial."""
     planned = plan(Request(project=folder, agent=Stopper(), output=folder / "out", resume=True))
@@ -273,6 +279,7 @@ def test_a_trial_whose_retries_were_cut_off_goes_on_with_the_next_attempt(tmp_pa
     run(tmp_path, broken)
     trials = folder / TRIALS
     trials.write_bytes(b"".join(trials.read_bytes().splitlines(keepends=True)[:1]))
+    as_if_killed(folder)
     resumed = run(tmp_path, broken)
     assert [record.attempt for record in resumed.trials] == [1, 2, 3]
     assert behaviour(resumed) == behaviour(unbroken)
@@ -325,6 +332,7 @@ def begun(tmp_path: Path) -> Path:
     finished = run(tmp_path, "my_agent:answer", trials=1)
     trials = finished.folder / TRIALS
     trials.write_bytes(b"".join(trials.read_bytes().splitlines(keepends=True)[:2]))
+    as_if_killed(finished.folder)
     return tmp_path
 
 
@@ -383,6 +391,45 @@ def test_a_resume_needs_a_folder_and_a_new_run_an_empty_one(begun: Path) -> None
         api.run(begun, resume=True)
     with pytest.raises(UsageError, match="not empty; name a new one, or resume the run in it"):
         run(begun, "my_agent:answer", resume=False)
+
+
+@pytest.mark.parametrize("trials", [1, 2])
+@pytest.mark.parametrize("name", [TRIALS, TRACES, "cases.jsonl"])
+def test_a_finished_run_that_is_not_whole_is_refused_even_to_be_topped_up(
+    tmp_path: Path, name: str, trials: int
+) -> None:
+    project(tmp_path, 2)
+    out = run(tmp_path, "my_agent:answer", trials=1).folder
+    (out / name).unlink()
+    before = content(out)
+    with pytest.raises(StorageError, match=f"{name}: is missing"):
+        run(tmp_path, "my_agent:answer", trials=trials)
+    assert content(out) == before
+
+
+@pytest.mark.parametrize("name", [TRIALS, TRACES])
+def test_a_finished_run_that_was_cut_short_is_refused(tmp_path: Path, name: str) -> None:
+    project(tmp_path, 2)
+    out = run(tmp_path, "my_agent:answer").folder
+    os.truncate(out / name, (out / name).stat().st_size - 1)
+    before = content(out)
+    with pytest.raises(StorageError, match=name):
+        run(tmp_path, "my_agent:answer")
+    assert content(out) == before
+
+
+def test_the_second_of_two_that_start_a_run_at_once_with_resume_is_told_who_writes_it(tmp_path: Path) -> None:
+    project(tmp_path, 1)
+    request = Request(project=tmp_path, agent=Stopper(), output=tmp_path / "out", resume=True)
+    second = plan(request)
+    first = plan(request)
+    writer = RunWriter.create(first.folder, first.info, [], first.redactor)
+    with pytest.raises(UsageError, match=f"process {os.getpid()} is still writing this run"):
+        execute(second)
+    writer.close()
+    with pytest.raises(UsageError, match="another process has just run in it; resume again"):
+        execute(second)
+    assert run(tmp_path, Stopper(), seed=first.info.seed).exit_code == 0
 
 
 # --- disks ----------------------------------------------------------------------------------------------------------

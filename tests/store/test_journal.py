@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -93,7 +94,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("written") / "run"
     writer = RunWriter.create(folder, INFO, CASES)
     write(writer, range(6))
-    finish(writer)
+    writer.close()
     return folder
 
 
@@ -112,14 +113,13 @@ def test_any_truncation_reads_back_as_a_prefix_and_can_be_resumed(
     kept = torn.records()
     assert kept == whole[: len(kept)]
     assert [torn.trace(record).output for record in kept] == [said(n) for n in range(len(kept))]
-    assert torn.is_whole() == (len(kept) == 6)
     writer = RunWriter.resume(folder, INFO, CASES)
     assert writer.kept == kept
     write(writer, range(len(kept), 6))
     resumed = finish(writer)
     assert ids(resumed.records()) == ids(whole)
     assert [resumed.trace(record).output for record in resumed.records()] == [said(n) for n in range(6)]
-    assert resumed.is_whole()
+    resumed.check_end()
     assert chain_holds(folder)
 
 
@@ -275,6 +275,130 @@ def test_resuming_without_the_traces_is_refused_though_the_records_still_read(tm
         RunWriter.resume(folder, INFO, CASES)
 
 
+def edit(folder: Path, number: int, **fields: Any) -> None:
+    """Change a line, and neither those behind nor what it holds of the one before."""
+    lines = (folder / TRIALS).read_bytes().splitlines(keepends=True)
+    lines[number - 1] = json.dumps(json.loads(lines[number - 1]) | fields).encode() + b"\n"
+    (folder / TRIALS).write_bytes(b"".join(lines))
+
+
+def refusal(folder: Path) -> str:
+    """What is said of going on with a run; that changes nothing."""
+
+    def contents() -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+    with (folder / TRACES).open("ab") if (folder / TRACES).is_file() else contextlib.nullcontext() as traces:
+        if traces is not None:
+            traces.write(Packer()(b'{"case_id":"in flight"}')[:-3])
+    before = contents()
+    with pytest.raises((UsageError, StorageError)) as error:
+        RunWriter.resume(folder, RunFolder(folder).info, CASES)
+    assert contents() == before
+    return str(error.value)
+
+
+def pack_anew(folder: Path) -> None:
+    """All traces as one frame."""
+    text = b"".join(line + b"\n" for line in trace_lines(folder))
+    (folder / TRACES).write_bytes(zstandard.ZstdCompressor(level=19).compress(text))
+
+
+def test_resuming_over_traces_that_were_packed_anew_is_refused(tmp_path: Path) -> None:
+    folder = torn(tmp_path / "run")
+    pack_anew(folder)
+    assert "trials.jsonl:1: traces.jsonl.zst " in refusal(folder)
+    assert "c0#1" in refusal(folder)
+
+
+def test_resuming_over_a_single_trace_that_was_packed_anew_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    writer = RunWriter.create(folder, INFO, CASES)
+    write(writer, range(1))
+    writer.close()
+    pack_anew(folder)
+    assert "trials.jsonl:1: traces.jsonl.zst ends before the trace of c0#1 does, but not within it" in refusal(folder)
+
+
+def test_resuming_over_traces_that_begin_anew_elsewhere_is_refused(tmp_path: Path) -> None:
+    folder = torn(tmp_path / "run")
+    traces = (folder / TRACES).read_bytes()
+    (folder / TRACES).write_bytes(b"\0" + traces)
+    assert "trials.jsonl:1: traces.jsonl.zst holds no trace where c0#1 has its own" in refusal(folder)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+@pytest.mark.parametrize(
+    "place",
+    [
+        {"trace_at": 999_999_999},
+        {"trace_at": -1_000_000},
+        {"trace_at": None},
+        {"trace_at": 1},
+        {"trace_size": 1},
+        {"trace_size": 0},
+        {"trace_size": -1},
+        {"trace_size": None},
+        {"trace_size": 999_999_999},
+        {"trace_digest": None},
+    ],
+)
+def test_resuming_over_a_record_whose_trace_is_said_to_be_elsewhere_is_refused(
+    tmp_path: Path, number: int, place: dict[str, Any]
+) -> None:
+    folder = torn(tmp_path / "run")
+    edit(folder, number, **place)
+    message = refusal(folder)
+    assert f"trials.jsonl:{number}: " in message or f"trials.jsonl:{number + 1}: a line before it" in message
+
+
+def test_a_record_in_the_middle_whose_trace_is_said_to_be_beyond_the_file_hides_no_later_ones(tmp_path: Path) -> None:
+    folder = torn(tmp_path / "run")
+    edit(folder, 2, trace_at=999_999_999)
+    with pytest.raises(StorageError, match=r"traces\.jsonl\.zst: ends before the trace of c1#1 .*trials\.jsonl:2"):
+        RunFolder(folder).records()
+
+
+def test_resuming_over_traces_without_their_records_is_refused(tmp_path: Path) -> None:
+    folder = torn(tmp_path / "run")
+    (folder / TRIALS).unlink()
+    assert "trials.jsonl: is missing, though traces.jsonl.zst holds traces" in refusal(folder)
+
+
+@pytest.mark.parametrize("name", [TRIALS, TRACES])
+def test_resuming_over_a_folder_in_place_of_a_file_is_refused(tmp_path: Path, name: str) -> None:
+    folder = torn(tmp_path / "run")
+    (folder / name).unlink()
+    (folder / name).mkdir()
+    assert f"{name}: is missing" in refusal(folder)
+
+
+def test_resuming_over_a_record_that_is_nested_too_deep_is_refused(tmp_path: Path) -> None:
+    folder = torn(tmp_path / "run")
+    with (folder / TRIALS).open("ab") as file:
+        file.write(b"[" * 200_000 + b"\n")
+    assert "trials.jsonl:4: is not JSON" in refusal(folder)
+
+
+@pytest.mark.parametrize("content", [b"", b"{}\n"])
+def test_resuming_over_other_cases_is_refused(tmp_path: Path, content: bytes) -> None:
+    folder = torn(tmp_path / "run")
+    (folder / "cases.jsonl").write_bytes(content)
+    assert "cases.jsonl: is not as it was written" in refusal(folder)
+
+
+def test_a_trace_between_others_whose_record_found_no_room_is_no_reason_to_refuse(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    writer = RunWriter.create(folder, INFO, CASES)
+    write(writer, range(1))
+    writer._journal.trace(Packer()(b'{"case_id":"c3"}'))
+    write(writer, range(1, 3))
+    writer.close()
+    resumed = RunWriter.resume(folder, INFO, CASES)
+    assert ids(tuple(resumed.kept)) == ["c0", "c1", "c2"]
+    resumed.close()
+
+
 @pytest.mark.parametrize("torn_by", [0, 9])
 def test_a_trace_without_its_record_goes_and_each_trial_has_one(tmp_path: Path, torn_by: int) -> None:
     folder = torn(tmp_path / "run")
@@ -307,9 +431,10 @@ def test_a_run_that_was_ended_before_its_first_file_stood_counts_as_not_begun(tm
 
 
 def test_a_run_that_was_ended_before_its_cases_stood_gets_them_when_resumed(tmp_path: Path) -> None:
-    folder = torn(tmp_path / "run")
+    folder = tmp_path / "run"
+    RunWriter.create(folder, INFO, CASES).close()
     (folder / "cases.jsonl").unlink()
-    with pytest.raises(StorageError, match="can be resumed"):
+    with pytest.raises(StorageError, match="ended before it began, and can be resumed"):
         RunFolder(folder).cases()
     run = finish(RunWriter.resume(folder, INFO, CASES))
     assert [case.id for case in run.cases()] == [case.id for case in CASES]

@@ -229,8 +229,45 @@ def test_a_large_text_keeps_its_line_ends(tmp_path: Path) -> None:
     assert run.output(run.records()[0]) == text
 
 
-def test_a_trial_whose_trace_is_not_there_has_not_finished(tmp_path: Path) -> None:
-    run = write_run(tmp_path, (record(), TRACE))
+def test_a_trial_whose_trace_is_not_there_has_not_finished_while_the_run_has_not(tmp_path: Path) -> None:
+    writer = RunWriter.create(tmp_path, RunInfo(run_id="r"), [CASE])
+    writer.write(record(), TRACE)
+    writer.close()
     (tmp_path / TRACES).write_bytes(b"")
+    run = RunFolder(tmp_path)
     assert list(run.stored()) == []
     assert run.records() == ()
+
+
+def test_a_trial_whose_trace_is_cut_off_a_run_that_has_ended_is_an_error_that_names_both(tmp_path: Path) -> None:
+    run = write_run(tmp_path, (record(), TRACE), (record(trial_index=2), TRACE))
+    (tmp_path / TRACES).write_bytes((tmp_path / TRACES).read_bytes()[:-1])
+    for read in (run.records, lambda: list(run.stored()), run.check_end):
+        with pytest.raises(StorageError, match=r"traces\.jsonl\.zst: ends before the trace of a/b#2 .*trials\.jsonl:2"):
+            read()
+
+
+@pytest.mark.parametrize("name", ["trials.jsonl", TRACES])
+def test_a_run_that_has_ended_misses_what_is_taken_away(tmp_path: Path, name: str) -> None:
+    run = write_run(tmp_path, (record(), TRACE))
+    run.check_end()
+    (tmp_path / name).unlink()
+    with pytest.raises(StorageError, match=f"{name}: is missing"):
+        run.check_end()
+    with pytest.raises(StorageError, match=f"{name}: is missing"):
+        list(run.stored())
+
+
+def test_a_run_that_has_ended_misses_its_last_line(tmp_path: Path) -> None:
+    run = write_run(tmp_path, (record(), TRACE), (record(trial_index=2), TRACE))
+    trials = tmp_path / "trials.jsonl"
+    trials.write_bytes(trials.read_bytes().splitlines(keepends=True)[0])
+    with pytest.raises(StorageError, match=r"trials\.jsonl: does not end as it did when the run ended"):
+        run.check_end()
+
+
+def test_cases_that_are_missing_are_no_reason_to_resume_a_run_that_began(tmp_path: Path) -> None:
+    run = write_run(tmp_path, (record(), TRACE))
+    (tmp_path / "cases.jsonl").unlink()
+    with pytest.raises(StorageError, match=r"cases\.jsonl: is missing$"):
+        run.cases()

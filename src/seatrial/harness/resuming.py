@@ -48,8 +48,12 @@ _KEPT = ("trials", "timeout_s", "tools", "isolation", "cassettes", "cassette_mod
 
 
 def is_complete(folder: Path, stored: RunInfo, now: RunInfo) -> bool:
-    """Whether nothing is left to run: it was finished, nothing went missing, and no more trials are asked for."""
-    return stored.trials == now.trials and RunFolder(folder).is_whole()
+    """Whether nothing is left to run: it was finished, and no more trials are asked for.
+
+    Raises StorageError when it has ended, and its trials are not whole any more.
+    """
+    RunFolder(folder).check_end()
+    return stored.status is RunStatus.FINISHED and stored.trials == now.trials
 
 
 def continued(stored: RunInfo, now: RunInfo, masked: Masked) -> RunInfo:

@@ -13,7 +13,7 @@ from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -190,7 +190,7 @@ def _executing(
     KeyboardInterrupt is swallowed (the run says `interrupted`), anything else passes on; so does a second
     KeyboardInterrupt, which waits for nothing.
     """
-    open_run = RunWriter.resume if planned.resumes else RunWriter.create
+    open_run = RunWriter.resume if planned.resumes else partial(RunWriter.create, resumable=planned.request.resume)
     recording = running(planned.cassettes, planned.info, planned.redactor)
     with importable(planned.project.root), _same_folder(), recording:
         executor = executor_for(planned, settings_for(planned, debugger, clock))

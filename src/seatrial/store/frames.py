@@ -17,7 +17,18 @@ from seatrial.errors import StorageError
 from seatrial.store.outputs import bytes_digest
 from seatrial.store.reading import opened, unreadable
 
-__all__ = ["LARGEST", "MAGIC", "TRACES", "Packed", "Packer", "Traces", "Unpacker", "absence", "is_as_written"]
+__all__ = [
+    "LARGEST",
+    "MAGIC",
+    "TRACES",
+    "Packed",
+    "Packer",
+    "Traces",
+    "Unpacker",
+    "absence",
+    "is_as_written",
+    "is_beginning",
+]
 
 TRACES = "traces.jsonl.zst"
 _UNPACKED = "traces.jsonl"
@@ -146,3 +157,20 @@ class Traces:
 def is_as_written(record: TrialRecord, frame: bytes) -> bool:
     """Whether a frame is the one that the record names, as far as it names one."""
     return record.trace_digest in (None, bytes_digest(frame))
+
+
+def is_beginning(data: bytes) -> bool:
+    """Whether a frame may begin so and go on: false of what holds a whole one, or none."""
+    unpacked = ZstdDecompressor().decompressobj()
+    try:
+        for at in range(0, len(data), _PIECE):
+            unpacked.decompress(data[at : at + _PIECE])
+            if unpacked.eof:
+                return False
+    except ZstdError:
+        return False
+    return True
+
+
+_PIECE = 2048
+"""Bytes that are unpacked at once where only the end is of interest: they become 64 MB at most."""

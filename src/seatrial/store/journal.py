@@ -4,21 +4,24 @@ A record is a line, whole when it ends with a line feed; it says where its trace
 has finished when its record is whole and its trace does not reach beyond the end of its file. An append is one
 unbuffered write, so the end of the process, however it comes, loses nothing that was appended. Against the end of the
 machine the files are synced in groups, by a thread of their own, at most COMMIT_EVERY_S after the first record of a
-group and once at the end: never once a trial. What is torn is at the end, and is cut off before anything is appended.
+group and once at the end: never once a trial. What is torn is at the end, and is cut off before anything is appended;
+where a folder holds what no crash can leave, nothing is cut off.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import os
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from seatrial.errors import StorageError, UsageError
-from seatrial.store.frames import TRACES, absence
+from seatrial.store.frames import MAGIC, TRACES, absence, is_beginning
+from seatrial.store.outputs import bytes_digest
 from seatrial.store.reading import opened, parsed, unreadable
 
 __all__ = ["COMMIT_EVERY_S", "FIRST_LINK", "TRACES", "TRIALS", "Journal", "Line", "finished_lines", "line_digest"]
@@ -55,17 +58,32 @@ class Line(NamedTuple):
     data: Any
 
 
-def finished_lines(folder: Path) -> Iterator[Line]:
+def finished_lines(folder: Path, *, ended: bool = False) -> Iterator[Line]:
     """The lines of the trials that finished, in order: those that are whole, and whose traces are whole.
 
-    Raises StorageError naming a line before the last that is no JSON object. Where the traces were taken away
-    altogether, the trials still stand.
+    Raises StorageError naming a line before the last that is no JSON object, and one whose trace reaches beyond the
+    end of the traces where no crash took it: one of a later trial does not, or the run has `ended`. Where the traces
+    were taken away altogether, the trials still stand.
     """
-    traced = (folder / TRACES).stat().st_size if (folder / TRACES).exists() else None
+    traces = folder / TRACES
+    traced = traces.stat().st_size if traces.exists() else None
+    torn: Line | None = None
     for line in _whole_lines(folder / TRIALS):
         if traced is not None and _trace_end(line) > traced:
-            return
-        yield line
+            traced = traces.stat().st_size  # a run that goes on has written it, before the line
+        beyond = traced is not None and _trace_end(line) > traced
+        torn = torn or (line if beyond else None)
+        if torn is None:
+            yield line
+        elif ended or not beyond:
+            raise StorageError(
+                f"{traces}: ends before the trace of {_key(torn)} does, going by {torn.place}: "
+                "one of the two was changed after it was written"
+            )
+
+
+def _key(line: Line) -> str:
+    return f"{line.data.get('case_id')}#{line.data.get('trial_index')}"
 
 
 def _trace_end(line: Line) -> int:
@@ -111,21 +129,85 @@ def repair(folder: Path, take: Callable[[Line], object]) -> str:
     """Cut off what belongs to no finished trial at the ends of both files; `take` is called with the line of each that
     did.
 
-    Gives the digest of the last of them. A record without its trace goes, and so does a trace without its record.
-    Raises UsageError when the chain of the lines is broken, StorageError when a file cannot be read or written.
+    Gives the digest of the last of them. The last records go where the end of the machine took their traces, and so
+    does a trace without its record. Raises UsageError, with nothing cut off, when the files hold what no crash leaves;
+    StorageError when one cannot be read or written.
     """
-    previous, size, traced = FIRST_LINK, 0, 0
-    for line in finished_lines(folder):
+    trials, traces = folder / TRIALS, folder / TRACES
+    _refuse_missing(folder)
+    content = _opened(traces)
+    last: Line | None = None
+    torn: Line | None = None
+    with content:
+        size = content.seek(0, os.SEEK_END)
+        for line in _one_after_another(_whole_lines(trials)):
+            if _trace_end(line) <= size:
+                _refuse_other_begin(content, line)
+                take(line)
+                last = line
+            else:  # and so do all that follow: none begins before the one before it ends
+                torn = torn or line
+        traced = 0 if last is None else _trace_end(last)
+        if last is not None:
+            _refuse_other_trace(content, last)
+        if torn is not None:
+            _refuse_whole_trace(content, traced, torn)
+    _cut(trials, 0 if last is None else last.at + len(last.text))
+    _cut(traces, traced)
+    return FIRST_LINK if last is None else line_digest(last.text[:-1])
+
+
+def _opened(path: Path) -> IO[bytes]:
+    try:
+        return path.open("rb", buffering=0) if path.is_file() else io.BytesIO()
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
+
+
+def _refuse_missing(folder: Path) -> None:
+    """Both files are made before the first trial, so that no crash leaves one of them alone with something in it."""
+    sizes = {name: (folder / name).stat().st_size if (folder / name).is_file() else None for name in (TRIALS, TRACES)}
+    if sizes[TRIALS] and sizes[TRACES] is None:
+        raise UsageError(f"{folder / TRACES}: {absence(folder)}, so the run cannot be resumed")
+    if sizes[TRACES] and sizes[TRIALS] is None:
+        raise UsageError(f"{folder / TRIALS}: is missing, though {TRACES} holds traces, so the run cannot be resumed")
+
+
+def _one_after_another(lines: Iterator[Line]) -> Iterator[Line]:
+    """The lines. UsageError at one that does not follow the one before, by the chain or by where its trace stands."""
+    previous, end = FIRST_LINK, 0
+    for line in lines:
         if line.data.get("previous") != previous:
             raise UsageError(f"{line.place}: a line before it was changed or removed; the run cannot be resumed")
-        previous, size = line_digest(line.text[:-1]), line.at + len(line.text)
-        traced = max(traced, _trace_end(line))
-        take(line)
-    if size and not (folder / TRACES).exists():
-        raise UsageError(f"{folder / TRACES}: {absence(folder)}, so the run cannot be resumed")
-    _cut(folder / TRIALS, size)
-    _cut(folder / TRACES, traced)
-    return previous
+        after = _trace_end(line)
+        if not end <= (line.data.get("trace_at") or 0) < after:
+            raise UsageError(f"{line.place}: says that {_key(line)} has its trace where none can be{_CHANGED}")
+        previous, end = line_digest(line.text[:-1]), after
+        yield line
+
+
+_CHANGED = "; one of the two files was changed after it was written, so the run cannot be resumed"
+
+
+def _refuse_other_begin(content: IO[bytes], line: Line) -> None:
+    content.seek(line.data["trace_at"])
+    if content.read(len(MAGIC)) != MAGIC:
+        raise UsageError(f"{line.place}: {TRACES} holds no trace where {_key(line)} has its own{_CHANGED}")
+
+
+def _refuse_other_trace(content: IO[bytes], line: Line) -> None:
+    content.seek(line.data["trace_at"])
+    if bytes_digest(content.read(line.data["trace_size"])) != line.data.get("trace_digest"):
+        raise UsageError(f"{line.place}: {TRACES} holds another trace than that of {_key(line)}{_CHANGED}")
+
+
+def _refuse_whole_trace(content: IO[bytes], at: int, line: Line) -> None:
+    """What stands where the first trace is missing can only be the beginning of that."""
+    content.seek(at)
+    if not is_beginning(content.read()):
+        raise UsageError(
+            f"{line.place}: {TRACES} ends before the trace of {_key(line)} does, but not within it{_CHANGED}"
+        )
 
 
 def _cut(path: Path, size: int) -> None:

@@ -26,8 +26,8 @@ from seatrial.core.trace import Trace
 from seatrial.core.trial import MOST_TRIALS, TrialRecord
 from seatrial.errors import StorageError, UsageError
 from seatrial.store.atomic import write_text
-from seatrial.store.frames import LARGEST, Packer, Traces
-from seatrial.store.journal import FIRST_LINK, Journal, finished_lines, line_digest, repair
+from seatrial.store.frames import LARGEST, TRACES, Packer, Traces, absence
+from seatrial.store.journal import FIRST_LINK, TRIALS, Journal, Line, finished_lines, line_digest, repair
 from seatrial.store.lock import LOCK_NAME, FolderLock
 from seatrial.store.outputs import ASIDE, INLINE_OUTPUT, Aside, Outputs, bytes_digest, read_aside, read_output
 from seatrial.store.reading import content, opened, unreadable
@@ -114,11 +114,17 @@ class RunWriter:
         self._lock = lock
 
     @classmethod
-    def create(cls, folder: Path, info: RunInfo, cases: Sequence[Case], masks: Masks | None = None) -> RunWriter:
+    def create(
+        cls, folder: Path, info: RunInfo, cases: Sequence[Case], masks: Masks | None = None, *, resumable: bool = False
+    ) -> RunWriter:
         """Start a run in an empty or missing folder.
 
-        Raises UsageError when the folder holds anything, StorageError when it cannot be written.
+        Raises UsageError when the folder holds anything, StorageError when it cannot be written. `resumable`: had a
+        run been in it, it would be gone on with, so that one in it now was begun a moment ago.
         """
+        if resumable and is_run_folder(folder):
+            FolderLock(folder).release()  # says who writes it
+            raise UsageError(f"{folder}: another process has just run in it; resume again")
         _refuse_begun(folder)
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -143,6 +149,7 @@ class RunWriter:
         try:
             if fresh:
                 _refuse_begun(folder)  # another run may have come and gone before the lock was ours
+            _refuse_other_cases(folder, info)
             kept = ledger_of(folder)
             previous = repair(folder, lambda line: add_line(kept, line))
             text = None if (folder / _CASES).exists() else _cases_text(cases, masks)
@@ -288,6 +295,16 @@ def _refuse_begun(folder: Path) -> None:
         raise UsageError(f"{folder}: the output folder is not empty; name a new one{more}")
 
 
+def _refuse_other_cases(folder: Path, info: RunInfo) -> None:
+    """Cases are written whole, after their digest: others than these were put there since."""
+    path = folder / _CASES
+    if info.cases_file and path.is_file() and bytes_digest(path.read_bytes()) != info.cases_file:
+        raise UsageError(
+            f"{path}: is not as it was written, so the run cannot be resumed; "
+            "put it back, or take it away to have it written again"
+        )
+
+
 @dataclass(frozen=True)
 class StoredTrial:
     """A finished trial as it stands in a run folder."""
@@ -356,28 +373,48 @@ class RunFolder:
         return info
 
     def cases(self) -> tuple[Case, ...]:
-        """The selected cases as they were, in order; StorageError when the run ended before they were written."""
+        """The selected cases as they were, in order; StorageError when they are missing, or cannot be read."""
         path = self.folder / _CASES
+        if not path.exists():
+            early = "; the run ended before it began, and can be resumed" if self._never_began() else ""
+            raise StorageError(f"{path}: is missing{early}")
         return tuple(validated(Case, data, place) for place, data in _lines(path))
+
+    def _never_began(self) -> bool:
+        trials = self.folder / TRIALS
+        return self.info.status is RunStatus.RUNNING and not (trials.exists() and trials.stat().st_size)
+
+    def _finished_lines(self) -> Iterator[Line]:
+        ended = self.info.status is not RunStatus.RUNNING
+        if ended and not (self.folder / TRIALS).is_file():
+            raise StorageError(f"{self.folder / TRIALS}: is missing")
+        return finished_lines(self.folder, ended=ended)
 
     def records(self) -> Ledger:
         """Every finished trial's attempts, each once, in the order in which they finished.
 
-        What is torn at the end of the files is no finished trial.
+        What is torn at the end of the files is no finished trial, as long as the run has not ended. Then, records
+        that are missing, and traces that are cut short, raise StorageError.
         """
         ledger = ledger_of(self.folder)
-        for line in finished_lines(self.folder):
+        for line in self._finished_lines():
             add_line(ledger, line)
         return ledger
 
-    def is_whole(self) -> bool:
-        """Whether the run was finished and nothing of its trials went missing since."""
+    def check_end(self) -> None:
+        """StorageError naming the file when the run has ended, and is not as it was then."""
         info = self.info
-        if info.status is not RunStatus.FINISHED:
-            return False
-        last = deque(finished_lines(self.folder), maxlen=1)
+        if info.status is RunStatus.RUNNING:
+            return
+        for name, wanting in ((_CASES, "is missing"), (TRACES, absence(self.folder))):
+            if not (self.folder / name).is_file():
+                raise StorageError(f"{self.folder / name}: {wanting}")
+        last = deque(self._finished_lines(), maxlen=1)
         end = line_digest(last[0].text[:-1]) if last else FIRST_LINK
-        return info.chain_end in (None, end)  # None: written by a version that did not note it
+        if info.chain_end not in (None, end):  # None: written by a version that did not note it
+            raise StorageError(
+                f"{self.folder / TRIALS}: does not end as it did when the run ended; lines were changed or removed"
+            )
 
     def stored(self) -> Iterator[StoredTrial]:
         """Every finished trial with its trace, one at a time, in the order in which they finished.
@@ -386,7 +423,7 @@ class RunFolder:
         """
         seen = ledger_of(self.folder)
         with Traces(self.folder) as traces:
-            for line in finished_lines(self.folder):
+            for line in self._finished_lines():
                 record = add_line(seen, line)
                 if record is not None:
                     yield StoredTrial(record, *traces.read(record), self.folder)
