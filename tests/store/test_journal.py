@@ -377,7 +377,7 @@ def test_resuming_over_a_record_that_is_nested_too_deep_is_refused(tmp_path: Pat
     folder = torn(tmp_path / "run")
     with (folder / TRIALS).open("ab") as file:
         file.write(b"[" * 200_000 + b"\n")
-    assert "trials.jsonl:4: is not JSON" in refusal(folder)
+    assert "trials.jsonl:4: is nested too deeply" in refusal(folder)
 
 
 @pytest.mark.parametrize("content", [b"", b"{}\n"])

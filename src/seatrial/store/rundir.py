@@ -8,6 +8,7 @@ passes through the redactor before it is written. A run that has ended, in whate
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -375,7 +376,7 @@ class RunFolder:
     def cases(self) -> tuple[Case, ...]:
         """The selected cases as they were, in order; StorageError when they are missing, or cannot be read."""
         path = self.folder / _CASES
-        if not path.exists():
+        if not os.path.lexists(path):
             early = "; the run ended before it began, and can be resumed" if self._never_began() else ""
             raise StorageError(f"{path}: is missing{early}")
         return tuple(validated(Case, data, place) for place, data in _lines(path))
