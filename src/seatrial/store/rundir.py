@@ -418,16 +418,15 @@ class RunFolder:
             )
 
     def stored(self) -> Iterator[StoredTrial]:
-        """Every finished trial with its trace, one at a time, in the order in which they finished.
+        """Every attempt on record with its trace, one at a time, in the order in which they finished.
 
-        Raises StorageError when a trace is missing, or not as it was written.
+        None is kept, so in a folder that was not verified one may come twice. Raises StorageError when a trace is
+        missing, or not as it was written.
         """
-        seen = ledger_of(self.folder)
         with Traces(self.folder) as traces:
             for line in self._finished_lines():
-                record = add_line(seen, line)
-                if record is not None:
-                    yield StoredTrial(record, *traces.read(record), self.folder)
+                record = validated(TrialRecord, line.data, line.place)
+                yield StoredTrial(record, *traces.read(record), self.folder)
 
     def trace(self, record: TrialRecord) -> Trace:
         """The trace of one trial; StorageError when it is missing, or not as it was written."""
