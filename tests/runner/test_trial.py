@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import os
 import sys
 import threading
@@ -521,12 +520,11 @@ def test_a_trial_started_between_its_beginning_and_its_end_to_the_millisecond() 
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
-@pytest.mark.parametrize("fork", [os.fork, lambda: ctypes.PyDLL(None).fork()], ids=["of Python", "of C code"])
-def test_a_fork_of_an_agent_that_never_waits_does_not_go_on_with_the_trial(fork: Callable[[], int]) -> None:
+def test_a_fork_of_an_agent_that_never_waits_does_not_go_on_with_the_trial() -> None:
     ours = os.getpid()
 
     async def forks(task: str) -> str:
-        child = fork()
+        child = os.fork()
         return "in the fork" if child == 0 else f"the fork ended with {os.waitpid(child, 0)[1]}"
 
     record, _ = trial(forks)
