@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from made import passing
+from odd_json import texts, values
 from seatrial.core.case import Case
 from seatrial.core.encoding import dumps, line_of, to_json
 from seatrial.core.model_json import as_given, dumped, json_of, model_of
@@ -19,13 +20,6 @@ from seatrial.core.run import RunInfo
 from seatrial.core.trace import Observable, ToolCallEvent, Trace
 from seatrial.core.trial import TrialRecord
 from seatrial.verdict.trajectories import Step
-
-texts = st.text(st.characters() | st.sampled_from("\ud800\udfff"), max_size=4)
-values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | texts,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
-    max_leaves=8,
-).map(to_json)
 
 
 @given(values, values, texts)

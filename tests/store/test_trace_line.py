@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from made import passing
+from odd_json import texts, values
 from seatrial.core.encoding import to_json
 from seatrial.core.trace import AgentError, Message, ModelCallEvent, Observable, ToolCallEvent, Trace, Usage
 from seatrial.store.trace_line import trace_line
@@ -41,12 +42,6 @@ def test_what_is_as_by_default_is_left_out_but_for_the_kind_of_an_event() -> Non
     }
 
 
-texts = st.text(st.characters() | st.sampled_from("\ud800\udfff"), max_size=4)
-values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | texts,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
-    max_leaves=8,
-).map(to_json)
 usages = st.builds(Usage, input=st.none() | st.integers(0, 9), output=st.none() | st.integers(0, 9))
 events = st.lists(
     st.builds(Message, number=st.just(1), role=st.just("user"), content=values)

@@ -159,9 +159,9 @@ def repair(folder: Path, take: Callable[[Line], object]) -> str:
 
 def _opened(path: Path) -> IO[bytes]:
     try:
-        return path.open("rb", buffering=0) if path.is_file() else io.BytesIO()
+        return opened(path) if path.is_file() else io.BytesIO()
     except OSError as error:
-        raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
+        raise unreadable(path, error) from error
 
 
 def _refuse_missing(folder: Path) -> None:

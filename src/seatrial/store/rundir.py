@@ -299,7 +299,7 @@ def _refuse_begun(folder: Path) -> None:
 def _refuse_other_cases(folder: Path, info: RunInfo) -> None:
     """Cases are written whole, after their digest: others than these were put there since."""
     path = folder / _CASES
-    if info.cases_file and path.is_file() and bytes_digest(path.read_bytes()) != info.cases_file:
+    if info.cases_file and path.is_file() and bytes_digest(content(path)) != info.cases_file:
         raise UsageError(
             f"{path}: is not as it was written, so the run cannot be resumed; "
             "put it back, or take it away to have it written again"
